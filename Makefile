@@ -1,0 +1,43 @@
+# Every target sets up .venv by itself, once; `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+STUBS := $(VENV)/rp2-stubs
+STUBS_PIN := micropython-rp2-rpi-pico-stubs==1.29.0.post1
+
+.PHONY: help setup demo test lint types bench clean
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv with everything pinned in pyproject.toml
+
+$(STAMP): pyproject.toml Makefile
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 10) <= v < (3, 14) else "Python 3.10 to 3.13 is needed; this is %d.%d. Name another with: make PYTHON=python3.12 ..." % v)'
+	@echo "Setting up $(VENV) (once, a minute or two) ..."
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@# The stubs bring their own copy of the standard library's types: kept apart from the host's.
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --target $(STUBS) $(STUBS_PIN)
+	@touch $@
+
+demo: $(STAMP) ## play rounds on the virtual table (ARGS="--rounds 10 --seed 7")
+	@$(BIN)/tablectl demo $(ARGS)
+
+test: lint ## lint, types, then every test (ARGS="-k streak" to narrow)
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+lint: $(STAMP) types ## ruff, and mypy for host and firmware
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/firmware.mypy.ini --custom-typeshed-dir $(STUBS)
+
+bench: $(STAMP) ## measure, as ratios where two things are compared
+	$(BIN)/python -m tests.bench $(ARGS)
+
+clean: ## remove .venv and caches
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis

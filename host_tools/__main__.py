@@ -1,0 +1,85 @@
+"""`tablectl` and `python -m host_tools`: the same."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from dragoneye import __version__
+from dragoneye.errors import BadInput
+from host_tools import i18n
+from host_tools.cli.output import print_json
+
+# command -> module of host_tools.cli with a click command of that name; loaded when it is used, so that
+# `tablectl seats` does not wait for the database.
+COMMANDS = {
+    "packs": "packs",
+}
+
+
+class Commands(click.Group):
+    """The commands of COMMANDS, each imported at its first use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module("host_tools.cli." + COMMANDS[cmd_name])
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"there is no command {args[0]!r}; there are {', '.join(sorted(COMMANDS))}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def _language_of_environment() -> str:
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        value = os.environ.get(name, "")
+        if value:
+            return value[:2] if value[:2] in i18n.LANGUAGES else "en"
+    return "en"
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tablectl")
+@click.option("--lang", type=click.Choice(i18n.LANGUAGES), help="Language of what is printed (default: LANG, or en).")
+def cli(lang: str | None) -> None:
+    """The dragon's eye table: play rounds, keep the record, deal seats, score hands."""
+    i18n.set_language(lang or _language_of_environment())
+
+
+def main() -> None:
+    """Run the command line; bad input ends with one clear line and exit code 2."""
+    try:
+        cli.main(prog_name="tablectl", standalone_mode=False)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
+    except click.Abort:
+        sys.exit(130)
+    except (BadInput, click.ClickException) as error:
+        message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        if "--json" in sys.argv:
+            print_json({"error": message})
+        else:
+            click.echo(f"tablectl: error: {message}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        # Whoever read our output has gone; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

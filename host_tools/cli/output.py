@@ -1,0 +1,81 @@
+"""How every command prints: one JSON object for machines, Rich on a terminal, plain text in a pipe; batches by line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from dragoneye.errors import BadInput
+from host_tools.i18n import _
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def json_option(function: Function) -> Function:
+    """Add `--json` as the argument `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")(function)
+
+
+def batch_option(function: Function) -> Function:
+    """Add `--batch FILE|-` as the argument `batch`, an open text file or None."""
+    return click.option(
+        "--batch",
+        type=click.File("r", encoding="utf-8"),
+        help="One JSON case a line in, one result a line out; - is stdin.",
+    )(function)
+
+
+def console() -> Console:
+    """A console for standard output; plain and wide when piped."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+
+
+def table(*headings: str, title: str | None = None) -> Table:
+    """An empty table: ruled on a terminal, aligned columns without rules in a pipe."""
+    result = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD if sys.stdout.isatty() else None)
+    for heading in headings:
+        result.add_column(heading, overflow="fold")
+    return result
+
+
+def print_json(data: Any) -> None:
+    """Print one JSON object on one line."""
+    click.echo(json.dumps(data, ensure_ascii=False))
+
+
+def parse_json(text: str, what: str = "this line") -> Any:
+    """Parse JSON, as BadInput when it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{what} is not JSON: {error}") from None
+
+
+def run_batch(lines: Iterable[str], handle: Callable[[Any], dict[str, Any]]) -> int:
+    """Print `handle(case)` for each JSON line, in order; blank lines are passed over.
+
+    A line that cannot be done prints `{"error", "line"}` in its place. Returns the exit code: 2 if there was one.
+    """
+    code = 0
+    number = 0
+    try:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                result = handle(parse_json(line))
+            except BadInput as error:
+                code = 2
+                result = {"error": str(error), "line": number}
+            print_json(result)
+    except UnicodeDecodeError:
+        print_json({"error": _("the input is not UTF-8 text"), "line": number + 1})
+        return 2
+    return code

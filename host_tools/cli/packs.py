@@ -1,0 +1,55 @@
+"""`tablectl packs`: the rule packs, and where each of their values comes from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from dragoneye.rules.packs import NAMES, load
+from host_tools.cli.output import console, json_option, print_json, table
+from host_tools.i18n import _
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def pack_option(default: str = "nj") -> Callable[[Function], Function]:
+    """Add `--pack` as the argument `pack`: a name of NAMES or the path of an operator's own file."""
+    return click.option(
+        "--pack", default=default, show_default=True, help="Rule pack: nj, pr, ca, or the path of your own .json file."
+    )
+
+
+@click.group()
+def packs() -> None:
+    """Rule packs: every doubtful point as a value with its source."""
+
+
+@packs.command("list")
+@json_option
+def list_packs(as_json: bool) -> None:
+    """The packs that come with the program."""
+    loaded = [load(name) for name in NAMES]
+    if as_json:
+        print_json([{"name": pack.name, "title": pack.title} for pack in loaded])
+        return
+    for pack in loaded:
+        console().print(f"{pack.name}  {pack.title}")
+
+
+@packs.command()
+@click.argument("name")
+@json_option
+def show(name: str, as_json: bool) -> None:
+    """Every value of the pack NAME (nj, pr, ca, or your own .json file) and where it comes from."""
+    pack = load(name)
+    if as_json:
+        print_json(pack.as_dict())
+        return
+    rows = table(_("value"), _("is"), _("from"), title=f"{pack.name}: {pack.title}")
+    for key in sorted(pack.values):
+        value = pack[key]
+        rows.add_row(key, value if isinstance(value, str) else json.dumps(value), pack.source(key))
+    console().print(rows)
