@@ -13,7 +13,7 @@ help: ## this list
 
 setup: $(STAMP) ## make .venv with everything pinned in pyproject.toml
 
-$(STAMP): pyproject.toml Makefile
+$(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 10) <= v < (3, 14) else "Python 3.10 to 3.13 is needed; this is %d.%d. Name another with: make PYTHON=python3.12 ..." % v)'
 	@echo "Setting up $(VENV) (once, a minute or two) ..."
 	@$(PYTHON) -m venv --clear $(VENV)
@@ -34,7 +34,7 @@ lint: $(STAMP) types ## ruff, and mypy for host and firmware
 
 types: $(STAMP)
 	$(BIN)/mypy
-	$(BIN)/mypy --config-file tests/firmware.mypy.ini --custom-typeshed-dir $(STUBS)
+	MYPYPATH=$(STUBS) $(BIN)/mypy --config-file tests/firmware.mypy.ini --custom-typeshed-dir $(STUBS)
 
 bench: $(STAMP) ## measure, as ratios where two things are compared
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -11,7 +11,7 @@ from dragoneye.errors import BadInput
 WAGERS = ("match", "even", "odd", "double", "triple", "bonus")
 NAMES = ("nj", "pr", "ca")
 
-_FOLDER = __file__.replace("\\", "/").rsplit("/", 1)[0] + "/packs/"
+_FOLDER = __file__.replace("\\", "/").rsplit("/", 1)[0] + "/data/"
 _DIRECTIONS = ("counter-clockwise", "clockwise")
 
 # key -> what is allowed: a tuple of words, a (low, high) range of integers, with None where "no limit" is a value.

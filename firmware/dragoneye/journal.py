@@ -1,0 +1,231 @@
+"""The durable record: append-only, bounded, hash-chained, and what the table knows after a power loss.
+
+Segments of at most SEGMENT_RECORDS lines in one folder, named by their first record's id. A segment's first line is
+its head: {"first", "prev", "state"}, where `state` is the fold of every record before it, so that a boot reads one
+segment only. Every further line is a record {"id", "k", "b", "t", "d"}: running id, kind, boot number, milliseconds
+since that boot, data. Each line ends with " " and its hash: SHA-256 over the previous record's hash and the line's
+JSON, the first 16 bytes in hex. Heads hang on the chain of records but are no links of it: a host that has only the
+records can follow it. Files are opened for each append and closed again: littlefs commits at close, all or nothing.
+"""
+
+import binascii
+import hashlib
+import json
+import os
+
+from dragoneye.protocol import dumps
+
+SEGMENT_RECORDS = 64
+SEGMENTS_MAX = 24
+# What one round can write at most with some voids; a round is opened only when this much is free.
+RESERVE = 64
+
+GENESIS = "0" * 32
+
+
+class Damaged(Exception):
+    """The journal does not fit itself: the text names the segment, the line and what is wrong."""
+
+
+def chain(previous, text):
+    """The hash of a line: `previous` hash (32 hex digits) and the line's JSON `text`, as 32 hex digits."""
+    digest = hashlib.sha256((previous + text).encode()).digest()
+    return binascii.hexlify(digest[:16]).decode()
+
+
+def _parse(line, previous):
+    """(JSON value, hash) of one stored line. Raises ValueError saying what is wrong."""
+    if len(line) < 34 or line[-33:-32] != b" ":
+        raise ValueError("the line is cut short")
+    try:
+        text = line[:-33].decode()
+        stored = line[-32:].decode()
+    except (UnicodeError, ValueError):
+        raise ValueError("the line is not text")
+    if previous is not None and chain(previous, text) != stored:
+        raise ValueError("the hash differs")
+    return json.loads(text), stored
+
+
+class Journal:
+    """The journal in `folder`, with `fold(state, record)` giving the state after a record.
+
+    `initial` is the state before any record. Both are pure; records and state are JSON.
+    """
+
+    def __init__(self, folder, fold, initial):
+        self.folder = folder
+        self._fold = fold
+        self._initial = initial
+        self.state = initial()
+        self.head = GENESIS
+        self.last_id = 0
+        self.acked = 0
+        self._firsts = []
+        self._count = 0
+        self._index = None
+        self._offsets = []
+
+    def _path(self, first):
+        return "%s/j%09d.log" % (self.folder, first)
+
+    def load(self):
+        """Read the newest segment; leave `state`, `head` and `last_id` as of the last record.
+
+        A last line that was cut short (no file system of the device does that, but a copied one can) is dropped.
+        Raises Damaged naming the segment and the line.
+        """
+        try:
+            os.mkdir(self.folder)
+        except OSError:
+            pass
+        names = sorted([name for name in os.listdir(self.folder) if name.startswith("j") and name.endswith(".log")])
+        self._firsts = [int(name[1:-4]) for name in names]
+        if not self._firsts:
+            return
+        first = self._firsts[-1]
+        path = self._path(first)
+        number = 0
+        end = 0
+        with open(path, "rb") as file:
+            while True:
+                line = file.readline()
+                if not line:
+                    break
+                number += 1
+                if not line.endswith(b"\n"):
+                    break
+                try:
+                    self._take(line[:-1], number, first)
+                except (ValueError, KeyError, TypeError) as error:
+                    raise Damaged("segment %d, line %d: %s" % (first, number, error))
+                end += len(line)
+        if number == 0 or (number == 1 and end == 0):
+            # The segment was begun but its head never landed; the one before it is whole.
+            os.remove(path)
+            self._firsts.pop()
+            if not self._firsts:
+                return
+            self.load()
+        elif os.stat(path)[6] != end:
+            with open(path, "rb") as file:
+                whole = file.read(end)
+            with open(path + ".new", "wb") as file:
+                file.write(whole)
+            os.rename(path + ".new", path)
+
+    def _take(self, line, number, first):
+        if number == 1:
+            text = line[:-33].decode()
+            head = json.loads(text)
+            _parse(line, head["prev"])
+            if head["first"] != first:
+                raise ValueError("the head names record %d" % head["first"])
+            self.state = head["state"]
+            self.head = head["prev"]
+            self.last_id = first - 1
+            self._count = 0
+            return
+        record, stored = _parse(line, self.head)
+        if record["id"] != self.last_id + 1:
+            raise ValueError("record %d stands where %d should" % (record["id"], self.last_id + 1))
+        self.state = self._fold(self.state, record)
+        self.head = stored
+        self.last_id = record["id"]
+        self._count += 1
+
+    @property
+    def first_id(self):
+        """The oldest record that is still here; last_id + 1 when there is none."""
+        return self._firsts[0] if self._firsts else self.last_id + 1
+
+    @property
+    def room(self):
+        """How many records fit before the oldest that no host has acknowledged would have to go."""
+        freeable = 0
+        for index in range(len(self._firsts) - 1):
+            if self._firsts[index + 1] - 1 <= self.acked:
+                freeable += 1
+        segments = SEGMENTS_MAX - len(self._firsts) + freeable
+        return segments * SEGMENT_RECORDS + (SEGMENT_RECORDS - self._count if self._firsts else 0)
+
+    def append(self, kind, data, boot, ticks):
+        """Write one record; when this returns it survives a power cut. Returns the record.
+
+        Raises OSError when the flash refuses.
+        """
+        record = {"id": self.last_id + 1, "k": kind, "b": boot, "t": ticks, "d": data}
+        if not self._firsts or self._count >= SEGMENT_RECORDS:
+            self._begin(record["id"])
+        text = dumps(record)
+        stored = chain(self.head, text)
+        with open(self._path(self._firsts[-1]), "ab") as file:
+            file.write(("%s %s\n" % (text, stored)).encode())
+        self.state = self._fold(self.state, record)
+        self.head = stored
+        self.last_id = record["id"]
+        self._count += 1
+        return record
+
+    def _begin(self, first):
+        self.prune()
+        text = dumps({"first": first, "prev": self.head, "state": self.state})
+        with open(self._path(first), "wb") as file:
+            file.write(("%s %s\n" % (text, chain(self.head, text))).encode())
+        self._firsts.append(first)
+        self._count = 0
+
+    def prune(self):
+        """Remove the oldest segments that every host has acknowledged, down to the bound."""
+        while len(self._firsts) >= SEGMENTS_MAX and self._firsts[1] - 1 <= self.acked:
+            os.remove(self._path(self._firsts.pop(0)))
+            self._index = None
+
+    def ack(self, record_id):
+        """A host has stored every record up to `record_id`."""
+        if self.acked < record_id <= self.last_id:
+            self.acked = record_id
+
+    def line(self, record_id):
+        """(JSON text, hash) of the record, or None when it is not here (any more).
+
+        Raises Damaged when what is stored does not fit the record before it.
+        """
+        if not self.first_id <= record_id <= self.last_id:
+            return None
+        index = len(self._firsts) - 1
+        while self._firsts[index] > record_id:
+            index -= 1
+        first = self._firsts[index]
+        place = record_id - first + 1
+        with open(self._path(first), "rb") as file:
+            if self._index != first:
+                self._index = first
+                self._offsets = [0]
+            while len(self._offsets) <= place:
+                file.seek(self._offsets[-1])
+                self._offsets.append(self._offsets[-1] + len(file.readline()))
+            file.seek(self._offsets[place - 1])
+            before = file.readline()
+            line = file.readline()
+        try:
+            previous = json.loads(before[:-34].decode())["prev"] if place == 1 else before[-33:-1].decode()
+            record, stored = _parse(line[:-1], previous)
+            if record["id"] != record_id:
+                raise ValueError("record %d stands there" % record["id"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise Damaged("record %d in segment %d: %s" % (record_id, first, error))
+        return line[:-34].decode(), stored
+
+    def restart(self, last_id):
+        """Set every segment aside (kept as .bad until the next time) and go on after `last_id` with the same state."""
+        for name in os.listdir(self.folder):
+            if name.endswith(".bad"):
+                os.remove(self.folder + "/" + name)
+        for first in self._firsts:
+            os.rename(self._path(first), self._path(first)[:-4] + ".bad")
+        self._firsts = []
+        self._count = 0
+        self._index = None
+        self.head = GENESIS
+        self.last_id = last_id

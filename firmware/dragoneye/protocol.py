@@ -1,0 +1,309 @@
+"""THE table of messages, errors, events, states and reasons, and the frame. Host and device import this same file.
+
+A frame is one line of printable ASCII: `<seq> <JSON object> <CRC-32 of what stands before, 8 hex digits>\\n`. A line
+that is not a frame is noise: it is counted and passed over. Bytes outside 0x20..0x7e never occur in a frame, because
+one raw 0x03 interrupts MicroPython and empties its input.
+
+What a frame's object holds:
+    host to device    {"q": request, fields...}         answered once by {"re": seq of the request, ...}
+                      {"ack": event id}                 all events up to this one are stored; not answered
+    device to host    {"re": seq, "ok": {...}} or {"re": seq, "err": code, "why": words, "state": state}
+                      {"ev": record, "h": chain hash}   sent again until acknowledged, in order
+                      {"st": {...}}                     the live state; may be lost, the next one corrects it
+                      {"hello": {...}}                  sent unasked while no host has said hello
+
+A host starts a session with `hello`; its sequence numbers rise by one from there. A repeated number gets the same
+answer again and no second effect; a number out of order is refused with E_HELLO, and the host says hello anew.
+"""
+
+import binascii
+import json
+
+MAJOR = 1
+MINOR = 0
+
+# A request must fit the 512-byte input ring of MicroPython's USB serial; what the device sends may be longer.
+REQUEST_MAX = 500
+LINE_MAX = 8000
+SEQ_MAX = 0x1FFFFFFF
+
+ANYONE = "anyone"
+DEALER = "dealer"
+SUPERVISOR = "supervisor"
+TECHNICIAN = "technician"
+
+IDLE = "IDLE"
+BETTING = "BETTING"
+CLOSED = "CLOSED"
+SHAKING = "SHAKING"
+SETTLING = "SETTLING"
+READING = "READING"
+LOCKED = "LOCKED"
+REVEALED = "REVEALED"
+SETTLED = "SETTLED"
+VOID = "VOID"
+FAULT = "FAULT"
+
+STATES = {
+    IDLE: "no round is open",
+    BETTING: "bets are open",
+    CLOSED: "bets are closed, ready to shake",
+    SHAKING: "the shaker runs",
+    SETTLING: "the dice come to rest",
+    READING: "the dice are being read",
+    LOCKED: "the result is written down; nobody knows it before the lid opens",
+    REVEALED: "the lid is open, the wagers are being settled",
+    SETTLED: "the wagers are settled",
+    VOID: "the roll is void; shake again",
+    FAULT: "a fault is latched until a supervisor clears it",
+}
+
+# name -> (role, since, fields, what it does). A field is (name, kind, low or words, high, default); a default of
+# REQUIRED means that it must be given. Kinds: int (low..high), word (one of), text (0..high printable characters),
+# flag, dice (three values 1..6), wagers ({wager: cents}, 0 takes it off).
+REQUIRED = "required"
+_POSITION = ("position", "int", 1, 7, REQUIRED)
+_SHAKER = ("shaker", "int", 0, 7, REQUIRED)
+_REASON = ("reason", "text", 3, 80, REQUIRED)
+
+REQUESTS = {
+    "hello": (
+        ANYONE,
+        "1.0",
+        (
+            ("major", "int", 0, 999, REQUIRED),
+            ("minor", "int", 0, 999, REQUIRED),
+            ("last_event", "int", 0, SEQ_MAX, 0),
+            ("last_round", "int", 0, SEQ_MAX, 0),
+        ),
+        "start a session: the highest event and round that the host has stored; the answer says who the table is",
+    ),
+    "status": (ANYONE, "1.0", (), "the live state"),
+    "stats": (ANYONE, "1.0", (), "counters since the boot: frames, noise, rolls, voids, memory, task times"),
+    "open": (DEALER, "1.0", (_SHAKER,), "open a round; the shaker is a player position, or 0 for the dealer"),
+    "shaker": (DEALER, "1.0", (_SHAKER,), "another position, or the dealer (0), shakes next"),
+    "bets": (
+        DEALER,
+        "1.0",
+        (_POSITION, ("wagers", "wagers", 0, 0, REQUIRED)),
+        "all wagers of one position; a bonus that must stay up stays unless it is named",
+    ),
+    "leave": (
+        DEALER,
+        "1.0",
+        (_POSITION,),
+        "the player left or moved: wagers come off, a part in the streak is forfeited",
+    ),
+    "close": (DEALER, "1.0", (), "no more bets"),
+    "shake": (DEALER, "1.0", (("jolts", "int", 0, 12, 0),), "shake; 0 jolts means the table's own profile"),
+    "unlock": (DEALER, "1.0", (), "release the lid; after a locked result this is the reveal"),
+    "finish": (DEALER, "1.0", (), "the settled round is done"),
+    "void": (SUPERVISOR, "1.0", (_REASON,), "the round is void: wagers go back, the streak is as before"),
+    "resume": (SUPERVISOR, "1.0", (), "go on shaking after the limit of void rolls"),
+    "manual": (
+        SUPERVISOR,
+        "1.0",
+        (("dice", "dice", 0, 0, REQUIRED), _REASON),
+        "enter a result by hand; the answer echoes it with a token to confirm",
+    ),
+    "confirm": (
+        SUPERVISOR,
+        "1.0",
+        (("token", "int", 1, SEQ_MAX, REQUIRED), ("dice", "dice", 0, 0, REQUIRED)),
+        "the second confirmation of a manual result",
+    ),
+    "clear": (SUPERVISOR, "1.0", (("code", "text", 1, 20, REQUIRED),), "clear the latched fault of this code"),
+    "changed": (
+        SUPERVISOR,
+        "1.0",
+        (("unit", "word", ("dice", "shaker"), 0, REQUIRED), ("keep", "flag", 0, 0, False)),
+        "dice or shaker unit were changed; the streak ends unless keep confirms it",
+    ),
+    "end": (SUPERVISOR, "1.0", (), "the table closes: the streak ends"),
+}
+
+ERRORS = {
+    "E_UNKNOWN": "there is no such request",
+    "E_ARGS": "a field is missing, unknown or out of range",
+    "E_HELLO": "say hello first; this number is not of the present session",
+    "E_VERSION": "the host speaks another major version of the protocol",
+    "E_STATE": "not in this state",
+    "E_FAULT": "a fault is latched; a supervisor must clear it",
+    "E_STANDS": "the cause of the fault is still there",
+    "E_BETS_CLOSED": "bets are closed",
+    "E_BETS_OPEN": "bets are still open; close them first",
+    "E_WAGER": "this wager cannot be made here",
+    "E_LIABILITY": "the table could owe more than its limit",
+    "E_BONUS_LATE": "no bonus was down before the first triple; wait until the streak ends",
+    "E_BONUS_RAISE": "a bonus may not be raised while a streak runs",
+    "E_BONUS_FORFEIT": "this position's part in the streak is forfeited; wait until the streak ends",
+    "E_SHAKES": "this shaker has used up the shakes of this round",
+    "E_JOLTS": "fewer jolts than the rule pack's minimum",
+    "E_LOCKOUT": "too soon after the last shake",
+    "E_LID": "the lid is open",
+    "E_SUPPLY": "the 12 V supply is low",
+    "E_VOIDS": "too many void rolls; a supervisor must resume, enter a result or void the round",
+    "E_TOKEN": "the confirmation does not fit the entry",
+    "E_JOURNAL": "the journal is full of records that no host has fetched",
+}
+
+# Records, which are also the events: what happened, in order, under a running id.
+EVENTS = {
+    "boot": "the controller started: cause, versions, hashes",
+    "opened": "a round was opened: round, shaker",
+    "closed": "bets closed: round, shaker, bets, liability",
+    "locked": "a result is final: round, dice, eye, shaker, shakes, bets, manual reason or null; sent after the reveal",
+    "settled": "wagers settled: round, dice, eye, total, shaker, [position, wager, stake, odds] rows, net, streak",
+    "void": "a roll was void: round, reason, shakes, over (true: the round too)",
+    "streak": "the streak changed other than by a roll: why, position, streak",
+    "fault": "a fault was set or cleared: code, set, detail",
+    "door": "lid, tamper contact or service key: which, open",
+    "restart": "the journal was begun anew: why; what went before is in the host's record",
+}
+
+VOIDS = {
+    "no_shake": "the shaker was not seen to move",
+    "shake_timeout": "the shake did not end in time",
+    "lid_opened": "the lid was opened before the result was locked",
+    "tamper": "the tamper contact opened before the result was locked",
+    "brown_out": "the supply was low before the result was locked",
+    "power_loss": "the controller restarted before the result was locked",
+    "fault": "a fault stopped the roll",
+    "read_timeout": "the reader did not answer in time",
+    "foreign_tag": "a tag that is on none of the dice",
+    "unresolved": "a collision of tags was not resolved",
+    "two_faces": "two faces of one die were read",
+    "die_missing": "fewer than three dice were read",
+    "not_settled": "no two readings in a row agreed",
+    "supervisor": "voided by a supervisor",
+}
+
+FAULTS = {
+    "JOURNAL": "the journal is damaged",
+    "CONFIG": "the configuration is missing or not valid",
+    "READER": "the reader does not answer as it should",
+    "MOTOR_STUCK": "the motor draws current while it should be off",
+    "TAMPER": "a foreign tag or an open tamper contact",
+    "TASK": "a task of the firmware died",
+}
+
+
+class Problem(Exception):
+    """A request that is refused: `code` is a key of ERRORS, `why` says what was wrong and what is allowed."""
+
+    def __init__(self, code, why=""):
+        super().__init__(code, why)
+        self.code = code
+        self.why = why or ERRORS[code]
+
+
+class Noise(ValueError):
+    """A line that is not a frame; the text says why not."""
+
+
+def dumps(value):
+    """Compact JSON in printable ASCII only, the same bytes under CPython and MicroPython.
+
+    MicroPython's own json.dumps passes bytes above 0x7e through.
+    """
+    text = json.dumps(value, separators=(",", ":"))
+    for char in text:
+        if not " " <= char <= "~":
+            return "".join([c if " " <= c <= "~" else "\\u%04x" % ord(c) for c in text])
+    return text
+
+
+def encode_text(seq, text):
+    """The frame of an object that is JSON in printable ASCII already, as bytes with its newline."""
+    body = ("%d %s" % (seq, text)).encode()
+    return body + b" %08x\n" % (binascii.crc32(body) & 0xFFFFFFFF)
+
+
+def encode(seq, value):
+    """The frame of `value` (a dict) under sequence number `seq`, as bytes with its newline."""
+    return encode_text(seq, dumps(value))
+
+
+def decode(line):
+    """(seq, object) of a frame given as bytes, with or without its line end. Raises Noise."""
+    line = line.rstrip(b"\r\n")
+    if len(line) > LINE_MAX:
+        raise Noise("longer than %d bytes" % LINE_MAX)
+    if len(line) < 13 or line[-9:-8] != b" ":
+        raise Noise("no CRC at the end")
+    body = line[:-9]
+    try:
+        if int(line[-8:].decode(), 16) != binascii.crc32(body) & 0xFFFFFFFF:
+            raise Noise("the CRC differs")
+        seq, text = body.decode().split(" ", 1)
+        number = int(seq)
+        value = json.loads(text)
+    except Noise:
+        raise
+    except (ValueError, RuntimeError):
+        # RuntimeError: nested deeper than the stack.
+        raise Noise("not a number and JSON")
+    if not isinstance(value, dict) or not 0 <= number <= SEQ_MAX:
+        raise Noise("not an object")
+    return number, value
+
+
+def _is_int(value, low, high):
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def _field_ok(value, kind, low, high):
+    if kind == "int":
+        return _is_int(value, low, high)
+    if kind == "flag":
+        return isinstance(value, bool)
+    if kind == "word":
+        return isinstance(value, str) and value in low
+    if kind == "text":
+        return isinstance(value, str) and low <= len(value) <= high and all(c >= " " and c != "\x7f" for c in value)
+    if kind == "dice":
+        return isinstance(value, list) and len(value) == 3 and all(_is_int(v, 1, 6) for v in value)
+    return isinstance(value, dict) and all(isinstance(k, str) and _is_int(value[k], 0, SEQ_MAX) for k in value)
+
+
+def _allowed(kind, low, high):
+    if kind == "int":
+        return "a whole number from %d to %d" % (low, high)
+    if kind == "flag":
+        return "true or false"
+    if kind == "word":
+        return "one of " + ", ".join(low)
+    if kind == "text":
+        return "%d to %d characters without control characters" % (low, high)
+    if kind == "dice":
+        return "three values from 1 to 6"
+    return "an object of whole cents by wager"
+
+
+def check_request(value):
+    """(name, fields with defaults filled in) of a request object {"q": name, ...}. Raises Problem."""
+    name = value.get("q")
+    if not isinstance(name, str) or name not in REQUESTS:
+        raise Problem("E_UNKNOWN", "there is no request %r; there are %s" % (name, ", ".join(sorted(REQUESTS))))
+    fields = REQUESTS[name][2]
+    known = {"q"}
+    checked = {}
+    for field, kind, low, high, default in fields:
+        known.add(field)
+        if field in value:
+            if not _field_ok(value[field], kind, low, high):
+                raise Problem(
+                    "E_ARGS", "%s: %s is %r; allowed: %s" % (name, field, value[field], _allowed(kind, low, high))
+                )
+            checked[field] = value[field]
+        elif default == REQUIRED:
+            raise Problem("E_ARGS", "%s: %s is missing; allowed: %s" % (name, field, _allowed(kind, low, high)))
+        else:
+            checked[field] = default
+    # A newer host of the same major version may send fields that this one does not know, but only in hello: there
+    # they can change nothing.
+    if name != "hello":
+        for field in value:
+            if field not in known:
+                raise Problem("E_ARGS", "%s: there is no field %r" % (name, field))
+    return name, checked

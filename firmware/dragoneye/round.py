@@ -1,0 +1,668 @@
+"""The round's state machine: pure, time is an argument (milliseconds that never go back).
+
+`Table` takes requests, inputs and reader passes, and answers with changes of its state, records (through a function
+that makes them durable before it returns) and effects for the board. `fold` is what the records say: the state that
+survives a power loss.
+"""
+
+from dragoneye.errors import BadInput
+from dragoneye.protocol import (
+    BETTING,
+    CLOSED,
+    FAULT,
+    IDLE,
+    LOCKED,
+    READING,
+    REVEALED,
+    SETTLED,
+    SETTLING,
+    SHAKING,
+    VOID,
+    Problem,
+)
+from dragoneye.rules import reading, wagers
+from dragoneye.rules.streak import Streak
+
+# What `take_effects` gives the board.
+SHAKE = "shake"
+STOP = "stop"
+READ = "read"
+UNLOCK = "unlock"
+REFUSED = "refused"
+
+_ROLLING = (SHAKING, SETTLING, READING)
+_BETWEEN = (IDLE, SETTLED)
+
+# Settings of a table's configuration with their defaults: milliseconds and counts.
+SETTINGS = {
+    "jolts": 3,
+    "settle_ms": 400,
+    "shake_timeout_ms": 15000,
+    "read_timeout_ms": 3000,
+    "read_tries": 4,
+    "lockout_ms": 5000,
+}
+
+
+def initial():
+    """The durable state of a table that has recorded nothing."""
+    return {
+        "boot": 0,
+        "round": 0,
+        "phase": IDLE,
+        "shaker": 0,
+        "bets": [],
+        "locked": None,
+        "streak": Streak().as_dict(),
+        "fault": None,
+    }
+
+
+def fold(state, record):
+    """The durable state after `record` (see protocol.EVENTS); `state` is left as it was."""
+    kind = record["k"]
+    data = record["d"]
+    after = dict(state)
+    if kind == "boot":
+        after["boot"] = record["b"]
+    elif kind == "opened":
+        after.update({"round": data["round"], "phase": BETTING, "shaker": data["shaker"], "bets": [], "locked": None})
+    elif kind == "closed":
+        after.update({"bets": data["bets"], "shaker": data["shaker"]})
+        if after["phase"] == BETTING:
+            after["phase"] = CLOSED
+        elif after["locked"] is not None:
+            after["locked"] = dict(after["locked"], open=False)
+    elif kind == "locked":
+        after.update({"phase": LOCKED, "bets": data["bets"], "shaker": data["shaker"]})
+        after["locked"] = {
+            "id": record["id"],
+            "dice": data["dice"],
+            "eye": data["eye"],
+            "manual": data["manual"],
+            "shakes": data["shakes"],
+            "open": data["bets_open"],
+        }
+    elif kind == "settled":
+        after.update({"phase": IDLE, "bets": [], "locked": None, "streak": data["streak"]})
+    elif kind == "void":
+        if data["over"]:
+            after.update({"phase": IDLE, "bets": []})
+    elif kind == "streak":
+        after["streak"] = data["streak"]
+    elif kind == "fault":
+        after["fault"] = {"code": data["code"], "detail": data["detail"]} if data["set"] else None
+    elif kind == "restart":
+        after = dict(data["state"])
+    return after
+
+
+class Table:
+    """One table. `state` is the durable state at start, `record(kind, data)` writes one record and returns its id.
+
+    `registry` maps tag UIDs to (die, face), `eye` is the index of the dragon's eye die, `settings` as SETTINGS. A
+    round that was open without a locked result at start is recorded void; a locked one waits for the lid.
+    """
+
+    def __init__(self, pack, registry, eye, settings, state, record, now):
+        self.pack = pack
+        self.registry = registry
+        self.eye = eye
+        self.settings = dict(SETTINGS)
+        self.settings.update(settings)
+        self._record = record
+        self.effects = []
+        self.changed = True
+
+        self.state = IDLE
+        self.round = state["round"]
+        self.shaker = state["shaker"]
+        self.bets = {}
+        self.bets_open = False
+        self.streak = Streak.from_dict(state["streak"])
+        self.locked = None
+        self.result = None
+        self.void_reason = None
+        self.voids = 0
+        self.shakes = {}
+        self.fault = state["fault"]
+        self.standing = {}
+        self.lid_open = False
+        self.tamper_open = False
+        self.supply_low = False
+        self._after_fault = IDLE
+        self._reader = None
+        self._deadline = None
+        self._last_shake = None
+        self._manual = None
+        self._tokens = 0
+        self._roll = 0
+        self._owed = 0
+
+        if state["phase"] == LOCKED:
+            self.locked = state["locked"]
+            self.bets_open = self.locked["open"]
+            self._put_bets(state["bets"])
+            self.state = LOCKED
+        elif state["phase"] in (BETTING, CLOSED):
+            self._put_bets(state["bets"])
+            self._void_round("power_loss")
+        self._owed = self._liability(self.bets)
+        if self.fault is not None:
+            self._after_fault = self.state
+            self.state = FAULT
+
+    # -- what others see -------------------------------------------------------------------------------------------
+
+    def view(self, now):
+        """The live state as JSON. Nothing of a result is in it before the lid opened."""
+        view = {
+            "state": self.state,
+            "round": self.round,
+            "shaker": self.shaker,
+            "bets_open": self.bets_open,
+            "bets": self._bets_list(),
+            "streak": self.streak.as_dict(),
+            "liability": self._owed,
+            "voids": self.voids,
+            "shakes": self.shakes.get(self.shaker, 0),
+            "lid_open": self.lid_open,
+        }
+        if self.state == VOID:
+            view["void"] = self.void_reason
+            view["call"] = self.voids >= self.pack["void_limit"]
+        if self.fault is not None:
+            view["fault"] = self.fault["code"]
+            view["detail"] = self.fault["detail"]
+        if self.state in (REVEALED, SETTLED) and self.result is not None:
+            view["dice"] = list(self.result["dice"])
+            view["eye"] = self.result["eye"]
+        wait = self._lockout_left(now)
+        if wait:
+            view["lockout_ms"] = wait
+        return view
+
+    def take_effects(self):
+        """The effects since the last call, in order."""
+        taken = self.effects
+        self.effects = []
+        return taken
+
+    def _bets_list(self):
+        return [[position, self.bets[position]] for position in sorted(self.bets)]
+
+    def _put_bets(self, rows):
+        self.bets = {}
+        for position, stakes in rows:
+            self.bets[position] = stakes
+
+    def _liability(self, bets):
+        return wagers.liability(bets, self.shaker, self.streak.count, self.pack)
+
+    def _bonuses(self):
+        return {position: self.bets[position]["bonus"] for position in self.bets if "bonus" in self.bets[position]}
+
+    # -- requests --------------------------------------------------------------------------------------------------
+
+    def request(self, name, fields, now):
+        """Do one request (a key of protocol.REQUESTS with checked fields). Returns the answer's fields.
+
+        Raises Problem with a code of protocol.ERRORS when it is refused; then nothing has changed.
+        """
+        if self.fault is not None and name not in ("clear", "unlock", "leave", "end", "changed"):
+            raise Problem("E_FAULT", "the fault %s is latched; a supervisor must clear it" % self.fault["code"])
+        answer = getattr(self, "_do_" + name)(fields, now)
+        self.changed = True
+        return answer
+
+    def _need(self, *states):
+        if self.state not in states:
+            raise Problem("E_STATE", "the table is %s; allowed in %s" % (self.state, ", ".join(states)))
+
+    def _need_open_bets(self):
+        if not self.bets_open:
+            if self.state in _BETWEEN:
+                self._need(BETTING)
+            raise Problem("E_BETS_CLOSED")
+
+    def _check_shaker(self, shaker):
+        most = self.pack["player_positions"]
+        if shaker > most:
+            raise Problem(
+                "E_ARGS", "shaker: %d; allowed: 0 for the dealer, or a position from 1 to %d" % (shaker, most)
+            )
+
+    def _do_open(self, fields, now):
+        self._need(IDLE)
+        self._check_shaker(fields["shaker"])
+        self._record("opened", {"round": self.round + 1, "shaker": fields["shaker"]})
+        self.round += 1
+        self.shaker = fields["shaker"]
+        self.bets = {}
+        if "bonus" in self.pack["wagers"]:
+            stakes = self.streak.stakes()
+            for position in stakes:
+                self.bets[position] = {"bonus": stakes[position]}
+        self._owed = self._liability(self.bets)
+        self.bets_open = True
+        self.result = None
+        self.voids = 0
+        self.shakes = {}
+        self._manual = None
+        self.state = BETTING
+        return {"round": self.round, "bets": self._bets_list()}
+
+    def _do_shaker(self, fields, now):
+        self._need(BETTING, CLOSED, VOID)
+        self._check_shaker(fields["shaker"])
+        before = self.shaker
+        self.shaker = fields["shaker"]
+        try:
+            self._owed = self._within_limit(self.bets)
+        except Problem:
+            self.shaker = before
+            raise
+        return {"shaker": self.shaker, "liability": self._owed}
+
+    def _within_limit(self, bets):
+        owed = self._liability(bets)
+        most = self.pack["liability_max"]
+        if most is not None and owed > most:
+            raise Problem("E_LIABILITY", "the table could owe %d cents; the limit is %d" % (owed, most))
+        return owed
+
+    def _do_bets(self, fields, now):
+        self._need_open_bets()
+        position = fields["position"]
+        try:
+            wagers.check_position(position, self.pack)
+            stakes = {}
+            for wager in fields["wagers"]:
+                wagers.check_wager(wager, position, self.pack)
+                if fields["wagers"][wager]:
+                    stakes[wager] = wagers.check_stake(fields["wagers"][wager], wager, self.pack)
+        except BadInput as error:
+            raise Problem("E_WAGER", str(error))
+        held = self.bets.get(position, {}).get("bonus", 0)
+        if self.streak.running and held and "bonus" not in fields["wagers"]:
+            stakes["bonus"] = held
+        refusal = self.streak.refusal(position, stakes.get("bonus", 0))
+        if refusal is not None:
+            raise Problem(refusal)
+        bets = dict(self.bets)
+        if stakes:
+            bets[position] = stakes
+        elif position in bets:
+            del bets[position]
+        owed = self._within_limit(bets)
+        if self.streak.running:
+            self._need_no_motion()
+        self.bets = bets
+        self._owed = owed
+        if self.streak.hold(position, stakes.get("bonus", 0)):
+            self._record_streak("bonus lowered" if "bonus" in stakes else "bonus taken off", position)
+        return {"position": position, "wagers": stakes, "liability": owed}
+
+    def _need_no_motion(self):
+        # A flash write stops interrupts, the lid's among them: never while anything moves.
+        if self.state in _ROLLING:
+            raise Problem("E_STATE", "the table is %s; allowed before the shake or after it" % self.state)
+
+    def _do_leave(self, fields, now):
+        position = fields["position"]
+        if not self.bets_open and self.state not in _BETWEEN:
+            raise Problem("E_BETS_CLOSED", "the wagers of this roll stand; a player can leave after it")
+        self._need_no_motion()
+        if position in self.bets:
+            del self.bets[position]
+            self._owed = self._liability(self.bets)
+        if self.streak.leave(position):
+            self._record_streak("player left", position)
+        return {"position": position, "streak": self.streak.as_dict()}
+
+    def _record_streak(self, why, position=0):
+        self._record("streak", {"why": why, "position": position, "streak": self.streak.as_dict()})
+
+    def _do_close(self, fields, now):
+        if not self.bets_open:
+            if self.state in (IDLE, SETTLED, REVEALED):
+                self._need(BETTING)
+            raise Problem("E_BETS_CLOSED", "bets are closed already")
+        self._need_no_motion()
+        self._close_bets()
+        return {"round": self.round, "liability": self._owed}
+
+    def _close_bets(self):
+        self._record(
+            "closed",
+            {
+                "round": self.round,
+                "shaker": self.shaker,
+                "bets": self._bets_list(),
+                "liability": self._owed,
+            },
+        )
+        self.bets_open = False
+        if self.state == BETTING:
+            self.state = CLOSED
+
+    def _lockout_left(self, now):
+        if self._last_shake is None:
+            return 0
+        return max(0, self._last_shake + self.settings["lockout_ms"] - now)
+
+    def _do_shake(self, fields, now):
+        if self.state == BETTING and self.pack["bets_close"] == "shake":
+            raise Problem("E_BETS_OPEN", "bets are open; under this rule pack they close before the shake")
+        self._need(*((BETTING, CLOSED, VOID) if self.pack["bets_close"] == "reveal" else (CLOSED, VOID)))
+        jolts = fields["jolts"] or max(self.settings["jolts"], self.pack["jolts_min"])
+        if jolts < self.pack["jolts_min"]:
+            raise Problem("E_JOLTS", "%d jolts; allowed: %d or more" % (jolts, self.pack["jolts_min"]))
+        if self.voids >= self.pack["void_limit"]:
+            raise Problem("E_VOIDS")
+        most = self.pack["shakes_max"]
+        used = self.shakes.get(self.shaker, 0)
+        if most is not None and used >= most:
+            raise Problem("E_SHAKES", "this shaker has shaken %d times; allowed: %d in a round" % (used, most))
+        if self.lid_open or self.tamper_open:
+            raise Problem("E_LID", "the %s is open" % ("lid" if self.lid_open else "tamper contact"))
+        if self.supply_low:
+            raise Problem("E_SUPPLY")
+        wait = self._lockout_left(now)
+        if wait:
+            raise Problem("E_LOCKOUT", "wait %d ms more" % wait)
+        self.shakes[self.shaker] = used + 1
+        self._manual = None
+        self.state = SHAKING
+        self._deadline = now + self.settings["shake_timeout_ms"]
+        self._last_shake = now
+        self._roll += 1
+        self.effects.append((SHAKE, (self._roll, jolts)))
+        return {"shakes": used + 1, "jolts": jolts}
+
+    def _do_unlock(self, fields, now):
+        if self.state in _ROLLING:
+            raise Problem("E_STATE", "the table is %s; the lid stays locked until the roll is over" % self.state)
+        if self.state == LOCKED and self.bets_open:
+            raise Problem("E_BETS_OPEN", "bets are open; close them, then reveal")
+        self.effects.append((UNLOCK, None))
+        if self.state == LOCKED and self.lid_open:
+            self._reveal(now)
+        return {"state": self.state}
+
+    def _do_finish(self, fields, now):
+        self._need(SETTLED)
+        self.state = IDLE
+        self.bets = {}
+        self._owed = 0
+        return {"round": self.round}
+
+    def _do_void(self, fields, now):
+        if self.state in (LOCKED, REVEALED, SETTLED):
+            raise Problem("E_STATE", "the table is %s; a locked result is final" % self.state)
+        self._need(BETTING, CLOSED, VOID)
+        self._void_round("supervisor", fields["reason"])
+        self.state = IDLE
+        return {"round": self.round}
+
+    def _do_resume(self, fields, now):
+        self._need(VOID)
+        self.voids = 0
+        return {"round": self.round}
+
+    def _do_manual(self, fields, now):
+        self._need(CLOSED, VOID)
+        if self.bets_open:
+            raise Problem("E_BETS_OPEN", "bets are open; close them before a result is entered")
+        self._tokens += 1
+        self._manual = {"token": self._tokens, "dice": fields["dice"], "reason": fields["reason"]}
+        return {"token": self._tokens, "dice": fields["dice"], "total": sum(fields["dice"]), "eye": self.eye}
+
+    def _do_confirm(self, fields, now):
+        self._need(CLOSED, VOID)
+        entry = self._manual
+        if entry is None or entry["token"] != fields["token"] or entry["dice"] != fields["dice"]:
+            raise Problem("E_TOKEN")
+        self._lock(entry["dice"], entry["reason"])
+        if self.lid_open:
+            self._reveal(now)
+        return {"round": self.round, "dice": entry["dice"]}
+
+    def _do_clear(self, fields, now):
+        if self.fault is None:
+            raise Problem("E_STATE", "no fault is latched")
+        code = self.fault["code"]
+        if fields["code"] != code:
+            raise Problem("E_ARGS", "clear: code is %r; the latched fault is %s" % (fields["code"], code))
+        if self.standing.get(code):
+            raise Problem("E_STANDS", "%s: %s" % (code, self.standing[code]))
+        self._record("fault", {"code": code, "set": False, "detail": self.fault["detail"]})
+        self.fault = None
+        self.state = self._after_fault
+        for other in self.standing:
+            if self.standing[other]:
+                self.set_fault(other, self.standing[other], now)
+                return {"state": self.state}
+        if self.state == LOCKED and self.lid_open and not self.bets_open:
+            self._reveal(now)
+        return {"state": self.state}
+
+    def _do_changed(self, fields, now):
+        if self.state in _ROLLING or self.state in (LOCKED, REVEALED):
+            raise Problem("E_STATE", "the table is %s; change units between rolls" % self.state)
+        if self.streak.running and not fields["keep"]:
+            self._end_streak(fields["unit"] + " changed")
+        else:
+            self._record_streak(fields["unit"] + " changed, streak kept")
+        return {"streak": self.streak.as_dict()}
+
+    def _do_end(self, fields, now):
+        if self.fault is None:
+            self._need(IDLE, SETTLED)
+        elif self._after_fault not in _BETWEEN:
+            raise Problem("E_STATE", "a round is open; clear the fault and finish or void it first")
+        self._end_streak("table closed")
+        return {"streak": self.streak.as_dict()}
+
+    def _end_streak(self, why):
+        self.streak.end()
+        self._owed = self._liability(self.bets)
+        self._record_streak(why)
+
+    # -- what the board reports ------------------------------------------------------------------------------------
+
+    # `roll` is the number that came with the effect: an answer that comes late is never taken for the next roll.
+
+    def shaken(self, roll, moved, now):
+        """The shaker's profile of `roll` has ended; `moved` when the motor current proved motion in every jolt."""
+        if self.state != SHAKING or roll != self._roll:
+            return
+        self._last_shake = now
+        self.changed = True
+        if not moved:
+            self._void("no_shake")
+            return
+        self.state = SETTLING
+        self._deadline = now + self.settings["settle_ms"]
+
+    def tags(self, roll, tags, now):
+        """One pass of the readers for `roll`: the set of UIDs seen, or None when a collision was not resolved."""
+        if self.state != READING or roll != self._roll:
+            return
+        verdict = self._reader.add(tags)
+        if verdict is None:
+            self.effects.append((READ, self._roll))
+            return
+        values, reason = verdict
+        self.changed = True
+        if reason is not None:
+            self._void(reason)
+            if reason == reading.FOREIGN_TAG:
+                foreign = sorted([uid for uid in tags if uid not in self.registry])
+                self.set_fault("TAMPER", "foreign tag " + ", ".join(foreign)[:60], now)
+            return
+        self._lock(list(values), None)
+
+    def lid(self, is_open, now):
+        """The lid switch changed (debounced, or an edge from the interrupt while the shaker ran)."""
+        if is_open == self.lid_open and self.state not in _ROLLING:
+            return
+        self.changed = True
+        changed = is_open != self.lid_open
+        self.lid_open = is_open
+        if self.state in _ROLLING:
+            self._void("lid_opened")
+        if changed:
+            self._record("door", {"which": "lid", "open": is_open})
+        if is_open and self.state == LOCKED:
+            # Whoever opens the lid ends the betting: nobody may bet on what can be seen.
+            if self.bets_open:
+                self._close_bets()
+            self._reveal(now)
+
+    def tamper(self, is_open, now):
+        """The tamper contact changed (debounced)."""
+        if is_open == self.tamper_open:
+            return
+        self.changed = True
+        self.tamper_open = is_open
+        if is_open and self.state in _ROLLING:
+            self._void("tamper")
+        self._record("door", {"which": "tamper", "open": is_open})
+        self.standing["TAMPER"] = "the tamper contact is open" if is_open else None
+        if is_open:
+            self.set_fault("TAMPER", "tamper contact open", now)
+
+    def service(self, is_held, now):
+        """The service key was turned."""
+        self._record("door", {"which": "service", "open": is_held})
+
+    def supply(self, is_low, now):
+        """The 12 V supply fell below or rose above its limit."""
+        if is_low == self.supply_low:
+            return
+        self.changed = True
+        self.supply_low = is_low
+        if is_low and self.state in _ROLLING:
+            self._void("brown_out")
+
+    def button(self, now):
+        """The dealer's button was pressed: the one next step that needs no choice. Refusals only sound."""
+        try:
+            if self.state == LOCKED:
+                self.request("unlock", {}, now)
+            elif self.state == SETTLED:
+                self.request("finish", {}, now)
+            else:
+                self.request("shake", {"jolts": 0}, now)
+        except Problem as problem:
+            self.effects.append((REFUSED, problem.code))
+
+    def set_fault(self, code, detail, now):
+        """Latch a fault (a key of protocol.FAULTS). A roll that is not locked is void; a locked one is kept."""
+        if self.fault is not None:
+            return
+        self.changed = True
+        if self.state in _ROLLING:
+            self._void("fault")
+        elif self.state == REVEALED:
+            self.state = LOCKED
+        self._after_fault = self.state
+        self.fault = {"code": code, "detail": detail}
+        self.state = FAULT
+        self.effects.append((STOP, None))
+        self._record("fault", {"code": code, "set": True, "detail": detail})
+
+    def tick(self, now):
+        """Let time pass: settling ends, time-outs run out."""
+        if self._deadline is None or now < self._deadline:
+            return
+        if self.state == SETTLING:
+            self.changed = True
+            self.state = READING
+            self._reader = reading.Reader(self.registry, self.settings["read_tries"])
+            self._deadline = now + self.settings["read_timeout_ms"]
+            self.effects.append((READ, self._roll))
+        elif self.state == SHAKING:
+            self._last_shake = now
+            self._void("shake_timeout")
+        elif self.state == READING:
+            self._void("read_timeout")
+        else:
+            self._deadline = None
+
+    # -- ends of a roll --------------------------------------------------------------------------------------------
+
+    def _void(self, reason):
+        self.effects.append((STOP, None))
+        self.changed = True
+        self.state = VOID
+        self.void_reason = reason
+        self.voids += 1
+        self._deadline = None
+        self._record("void", self._void_data(reason, False))
+
+    def _void_data(self, reason, over, note=None):
+        data = {"round": self.round, "reason": reason, "shakes": self.shakes.get(self.shaker, 0), "over": over}
+        if note:
+            data["note"] = note
+        return data
+
+    def _void_round(self, reason, note=None):
+        self._record("void", self._void_data(reason, True, note))
+        self.bets = {}
+        self.bets_open = False
+        self._owed = 0
+        self.changed = True
+
+    def _lock(self, dice, manual):
+        locked = {
+            "round": self.round,
+            "dice": dice,
+            "eye": self.eye,
+            "shaker": self.shaker,
+            "shakes": self.shakes.get(self.shaker, 0),
+            "bets": self._bets_list(),
+            "bets_open": self.bets_open,
+            "manual": manual,
+        }
+        record_id = self._record("locked", locked)
+        self.locked = {
+            "id": record_id,
+            "dice": dice,
+            "eye": self.eye,
+            "manual": manual,
+            "shakes": locked["shakes"],
+            "open": self.bets_open,
+        }
+        self._deadline = None
+        self.state = LOCKED
+
+    def _reveal(self, now):
+        self.state = REVEALED
+        dice = self.locked["dice"]
+        eye = self.locked["eye"]
+        rows = wagers.settle_table(self.bets, dice, eye, self.shaker, self.streak.count, self.pack)
+        triple = wagers.is_triple(dice)
+        after = Streak.from_dict(self.streak.as_dict())
+        before = after.roll(triple, self._bonuses())
+        result = {
+            "round": self.round,
+            "dice": dice,
+            "eye": eye,
+            "total": sum(dice),
+            "shaker": self.shaker,
+            "shakes": self.locked["shakes"],
+            "manual": self.locked["manual"],
+            "rows": rows,
+            "net": wagers.net_of(rows),
+            "before": before,
+            "level": wagers.bonus_level(before, self.pack) if triple else 0,
+            "streak": after.as_dict(),
+        }
+        self._record("settled", result)
+        self.result = result
+        self.streak = after
+        self.locked = None
+        self.state = SETTLED
+        self.changed = True
