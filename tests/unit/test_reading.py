@@ -1,0 +1,159 @@
+"""The reading of the dice: exactly the three values, or a void with a reason; never a wrong value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoneye.rules import reading
+from dragoneye.rules.reading import DIE_MISSING, FOREIGN_TAG, NOT_SETTLED, TWO_FACES, UNRESOLVED, Reader, judge
+
+# Some share a prefix, as tags of one batch do. TAGS[die][face - 1] is the tag on that face.
+TAGS = [[f"04A1{die}{face}80" for face in range(1, 7)] for die in range(3)]
+REGISTRY = reading.registry_of(TAGS)
+FOREIGN = ("04A10", "04A10180FF", "04a10180x", "")
+Values = tuple[int, int, int]
+
+
+def lying_on(*faces: int) -> set[str]:
+    """The tags seen when the dice lie on these faces."""
+    return {TAGS[die][face - 1] for die, face in enumerate(faces)}
+
+
+# A field as a few tags of each die and perhaps some that are no die's.
+some_tags = st.sets(st.sampled_from([*TAGS[0], *TAGS[1], *TAGS[2], *FOREIGN]), max_size=6)
+good_tags = st.tuples(*[st.integers(1, 6)] * 3).map(lambda faces: lying_on(*faces))
+fields = st.none() | good_tags | some_tags | st.tuples(good_tags, some_tags).map(lambda both: both[0] | both[1])
+
+
+def true_of(tags: Collection[str] | None) -> tuple[Values | None, set[str]]:
+    """The values that these tags stand for, or every reason why there are none."""
+    if tags is None:
+        return None, {UNRESOLVED}
+    tops = [[6 - TAGS[die].index(tag) for tag in tags if tag in TAGS[die]] for die in range(3)]
+    reasons = {
+        FOREIGN_TAG: any(all(tag not in faces for faces in TAGS) for tag in tags),
+        TWO_FACES: any(len(seen) > 1 for seen in tops),
+        DIE_MISSING: any(not seen for seen in tops),
+    }
+    if any(reasons.values()):
+        return None, {reason for reason, holds in reasons.items() if holds}
+    return (tops[0][0], tops[1][0], tops[2][0]), set()
+
+
+def test_every_way_three_dice_can_lie_is_read_right() -> None:
+    for faces in product(range(1, 7), repeat=3):
+        assert judge(lying_on(*faces), REGISTRY) == (tuple(7 - face for face in faces), None)
+
+
+@given(fields)
+def test_any_tags_give_the_three_values_or_a_void_with_a_true_reason(tags: set[str] | None) -> None:
+    values, reason = judge(tags, REGISTRY)
+    true_values, true_reasons = true_of(tags)
+    assert values == true_values
+    assert reason is None if values is not None else reason in true_reasons
+
+
+@pytest.mark.parametrize(
+    ("tags", "reason"),
+    [
+        (None, UNRESOLVED),
+        (set(), DIE_MISSING),
+        (lying_on(1, 2), DIE_MISSING),
+        (lying_on(1, 2, 3) | {TAGS[1][5]}, TWO_FACES),
+        (lying_on(1, 2) | {TAGS[1][5]}, TWO_FACES),
+        (lying_on(1, 2, 3) | {"04A10"}, FOREIGN_TAG),
+        (lying_on(1, 2) | {"04A10"}, FOREIGN_TAG),
+    ],
+)
+def test_what_is_no_result_says_why(tags: set[str] | None, reason: str) -> None:
+    assert judge(tags, REGISTRY) == (None, reason)
+    # The reader says the same when it has used up its passes.
+    reader = Reader(REGISTRY, 2)
+    verdicts = [reader.add(tags) for _ in range(1 if reason == FOREIGN_TAG else 2)]
+    assert verdicts[-1] == (None, reason)
+
+
+@pytest.mark.xfail(reason="the reason is the first one met in the set's own order, which is another in every process")
+def test_the_reason_does_not_hang_on_the_order_of_the_tags() -> None:
+    tags = ["04A10", *TAGS[0][:2]]
+    assert judge(tags, REGISTRY) == judge(tags[::-1], REGISTRY)
+
+
+def outcome(passes: list[set[str] | None], tries: int) -> tuple[int, tuple[Values | None, str | None] | None]:
+    """How many passes a reader took, and what it said."""
+    reader = Reader(REGISTRY, tries)
+    for taken, tags in enumerate(passes, 1):
+        said = reader.add(tags)
+        if said is not None:
+            return taken, said
+    return len(passes), None
+
+
+# Few ways to lie, so that passes often agree.
+few_fields = st.sampled_from(
+    [
+        None,
+        set(),
+        *(lying_on(*faces) for faces in ((1, 1, 1), (1, 1, 2))),
+        lying_on(1, 1),
+        lying_on(1, 1, 1) | {"04A10"},
+    ]
+)
+
+
+@given(st.lists(few_fields | fields, min_size=6, max_size=6), st.integers(1, 6))
+def test_a_result_needs_two_agreeing_passes_in_a_row(passes: list[set[str] | None], tries: int) -> None:
+    true = [true_of(tags) for tags in passes]
+    taken, said = outcome(passes, tries)
+    assert said is not None
+    assert taken <= tries
+    values, reason = said
+    agreed = [n for n in range(1, taken) if true[n][0] is not None and true[n][0] == true[n - 1][0]]
+    if values is not None:
+        assert (values, reason, agreed) == (true[taken - 1][0], None, [taken - 1])
+        return
+    # Never given up with a result in hand, nor early but for a tag of somebody else's.
+    assert agreed == []
+    assert taken == tries or FOREIGN_TAG in true[taken - 1][1]
+    seen = [reasons for _, reasons in true[:taken] if reasons]
+    assert reason in (seen[-1] if true[taken - 1][1] else set().union({NOT_SETTLED}, *seen))
+    assert (reason == NOT_SETTLED) if not seen else True
+
+
+@pytest.mark.parametrize(
+    ("passes", "tries", "said"),
+    [
+        ([(1, 2, 3), (1, 2, 3)], 2, (2, ((6, 5, 4), None))),
+        ([(1, 2, 3)], 2, (1, None)),
+        ([(1, 2, 3)], 1, (1, (None, NOT_SETTLED))),
+        ([(1, 2, 3), (1, 2, 4)], 2, (2, (None, NOT_SETTLED))),
+        ([(1, 2, 3), (1, 2, 4), (1, 2, 3)], 3, (3, (None, NOT_SETTLED))),
+        ([(1, 2, 3), (1, 2, 4), (1, 2, 4)], 3, (3, ((6, 5, 3), None))),
+        ([(1, 2, 3), (1, 2), (1, 2, 3)], 3, (3, (None, DIE_MISSING))),
+        ([(1, 2, 3), (1, 2), (1, 2, 3), (1, 2, 3)], 4, (4, ((6, 5, 4), None))),
+        ([(1, 2), (1, 2)], 2, (2, (None, DIE_MISSING))),
+    ],
+)
+def test_passes_by_example(passes: list[tuple[int, ...]], tries: int, said: object) -> None:
+    assert outcome([lying_on(*faces) for faces in passes], tries) == said
+
+
+@pytest.mark.parametrize(
+    ("dice", "said"),
+    [
+        ([], "there are 0 dice; three are needed"),
+        (TAGS[:2], "there are 2 dice"),
+        ([*TAGS, TAGS[0]], "there are 4 dice"),
+        ([TAGS[0], TAGS[1][:5], TAGS[2]], "die 2 has 5 tags; six are needed"),
+        ([TAGS[0], TAGS[1], TAGS[1]], f"tag {TAGS[1][0]} is there twice"),
+        ([[*TAGS[0][:5], TAGS[0][0]], TAGS[1], TAGS[2]], f"tag {TAGS[0][0]} is there twice"),
+    ],
+)
+def test_a_registry_of_anything_but_three_times_six_tags_is_refused(dice: list[list[str]], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        reading.registry_of(dice)
