@@ -17,6 +17,8 @@ from host_tools.cli.output import print_json
 # `tablectl seats` does not wait for the database.
 COMMANDS = {
     "packs": "packs",
+    "seats": "seats",
+    "tiles": "tiles",
     "wagers": "wagers",
 }
 

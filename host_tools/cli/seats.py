@@ -1,0 +1,84 @@
+"""`tablectl seats`: who is dealt first and who acts first."""
+
+from __future__ import annotations
+
+from typing import Any, TextIO
+
+import click
+
+from dragoneye.errors import BadInput
+from dragoneye.rules.packs import Pack, load
+from host_tools.cli.answer import answer
+from host_tools.cli.output import batch_option, console, json_option
+from host_tools.cli.packs import pack_option
+from host_tools.i18n import _
+from host_tools.rules import seating
+from host_tools.rules.check import fields
+
+
+@click.command()
+@click.option("--total", type=int, help="Total of the three dice, 3 to 18.")
+@click.option("--dice", type=int, nargs=3, metavar="D D D", help="The three dice instead of their total.")
+@click.option("--positions", type=int, help="Deal positions at the table, 6 to 8 (default: the pack's).")
+@click.option("--count-direction", help="counter-clockwise or clockwise (default: the pack's).")
+@click.option("--deal-direction", help="counter-clockwise or clockwise (default: the pack's).")
+@pack_option()
+@batch_option
+@json_option
+def seats(
+    total: int | None,
+    dice: tuple[int, int, int] | None,
+    positions: int | None,
+    count_direction: str | None,
+    deal_direction: str | None,
+    pack: str,
+    batch: TextIO | None,
+    as_json: bool,
+) -> None:
+    """The first deal position of a dice total, and the deal and action order from there.
+
+    Deal position 1 is the dealer or the bank, and the others follow in the count direction. It is not the player
+    position of a match wager. A batch line is {"total":9} or {"dice":[3,2,4]}, with "positions", "count_direction"
+    and "deal_direction" if they differ from the pack's.
+    """
+    given = {"positions": positions, "count_direction": count_direction, "deal_direction": deal_direction}
+    chosen = load(pack).with_options({key: value for key, value in given.items() if value is not None})
+    case = {
+        key: value for key, value in (("total", total), ("dice", list(dice) if dice else None)) if value is not None
+    }
+    answer(case, batch, lambda one: _handle(one, chosen), _show, as_json)
+
+
+def _handle(case: Any, pack: Pack) -> dict[str, Any]:
+    settings = ("positions", "count_direction", "deal_direction")
+    parts = fields(case, (), ("total", "dice", *settings))
+    if ("total" in parts) == ("dice" in parts):
+        raise BadInput(_("give either a total or three dice"))
+    total = parts["total"] if "total" in parts else seating.total_of_dice(parts["dice"])
+    chosen = pack.with_options({key: parts[key] for key in settings if key in parts})
+    order = seating.order_of_pack(total, chosen)
+    return {
+        "start": order.start,
+        "deal": list(order.deal),
+        "action": list(order.action),
+        "total": total,
+        "pack": chosen.name,
+        **{key: chosen[key] for key in settings},
+    }
+
+
+def _show(result: dict[str, Any]) -> None:
+    directions = {"counter-clockwise": _("counter-clockwise"), "clockwise": _("clockwise")}
+    out = console()
+    out.print(
+        _("Total {total}: deal position {start} is dealt first (of {positions}; 1 is the dealer or the bank)").format(
+            **result
+        )
+    )
+    out.print(
+        _("counted {count}, dealt {deal}").format(
+            count=directions[result["count_direction"]], deal=directions[result["deal_direction"]]
+        )
+    )
+    out.print(_("deal order: {order}").format(order=" ".join(map(str, result["deal"]))))
+    out.print(_("action order: {order}").format(order=" ".join(map(str, result["action"]))))

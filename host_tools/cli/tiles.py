@@ -1,0 +1,194 @@
+"""`tablectl tiles`: rank, compare, set and settle pai gow tile hands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TextIO, TypeVar
+
+import click
+
+from dragoneye.rules.packs import load
+from host_tools.cli.answer import answer
+from host_tools.cli.output import batch_option, console, json_option, print_json, table
+from host_tools.cli.packs import pack_option
+from host_tools.i18n import _
+from host_tools.rules import houseway
+from host_tools.rules import tiles as rules
+from host_tools.rules.check import fields
+from host_tools.rules.tile_names import tile_name
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def house_way_option(flag: str = "--house-way") -> Callable[[Function], Function]:
+    """Add `--house-way`: a name or the path of an operator's own file."""
+    return click.option(
+        flag, default="max_low", show_default=True, help="House way: a name of `tiles ways`, or your own .json file."
+    )
+
+
+@click.group()
+def tiles() -> None:
+    """Pai gow tiles: rank, compare, set and settle hands.
+
+    Tiles are written 6-6, 66, 1-3 or 3-1, or by name (teen, goose, doce).
+    """
+
+
+def _names(faces: list[str]) -> str:
+    return " + ".join(tile_name(face) for face in faces)
+
+
+@tiles.command("rank")
+@click.argument("hand", nargs=-1, metavar="TILE TILE")
+@pack_option()
+@batch_option
+@json_option
+def rank_hand(hand: tuple[str, ...], pack: str, batch: TextIO | None, as_json: bool) -> None:
+    """What two tiles are; a batch line is ["6-6","4-5"]. A greater strength is the better hand, an equal one a copy."""
+    zero_rule = load(pack)["zero_rule"]
+
+    def handle(case: Any) -> dict[str, Any]:
+        found = rules.rank(*rules.parse_pair(case), zero_rule)
+        return {
+            "strength": found.strength,
+            "kind": found.kind,
+            "pair_rank": found.pair_rank,
+            "value": found.value,
+            "name": found.name,
+        }
+
+    def show(result: dict[str, Any]) -> None:
+        console().print(_("{name}: strength {strength} of 106").format(**result))
+
+    answer(hand, batch, handle, show, as_json)
+
+
+@tiles.command()
+@click.argument("hands", nargs=-1, metavar="TILE TILE TILE TILE")
+@pack_option()
+@batch_option
+@json_option
+def compare(hands: tuple[str, ...], pack: str, batch: TextIO | None, as_json: bool) -> None:
+    """Which hand is better, the first two tiles or the last two; a batch line is {"first":[..],"second":[..]}."""
+    zero_rule = load(pack)["zero_rule"]
+
+    def handle(case: Any) -> dict[str, Any]:
+        if case is hands:
+            four = rules.parse_tiles(case, 4, _("the two hands"))
+            case = {"first": [four[0].face, four[1].face], "second": [four[2].face, four[3].face]}
+        parts = fields(case, ("first", "second"))
+        first, second = rules.parse_pair(parts["first"], "first"), rules.parse_pair(parts["second"], "second")
+        return {
+            "result": rules.compare(first, second, zero_rule),
+            "first": rules.rank(*first, zero_rule).name,
+            "second": rules.rank(*second, zero_rule).name,
+        }
+
+    def show(result: dict[str, Any]) -> None:
+        words = {"first": _("the first hand is higher"), "second": _("the second hand is higher"), "copy": _("a copy")}
+        console().print(f"{result['first']} / {result['second']}: {words[result['result']]}")
+
+    answer(hands, batch, handle, show, as_json)
+
+
+@tiles.command("set")
+@click.argument("four", nargs=-1, metavar="TILE TILE TILE TILE")
+@house_way_option()
+@pack_option()
+@batch_option
+@json_option
+def set_hand(four: tuple[str, ...], house_way: str, pack: str, batch: TextIO | None, as_json: bool) -> None:
+    """Set four tiles by a house way; a batch line is ["6-6","4-5","1-2","3-3"]."""
+    way = houseway.load(house_way)
+    zero_rule = load(pack)["zero_rule"]
+
+    def handle(case: Any) -> dict[str, Any]:
+        hands = way.set(rules.parse_tiles(case, 4, _("hand")), zero_rule)
+        return {**hands.as_dict(), "rule": hands.rule, "house_way": way.name, "version": way.version}
+
+    def show(result: dict[str, Any]) -> None:
+        for which, label in (("high", _("high hand")), ("low", _("low hand"))):
+            found = rules.rank(*rules.parse_pair(result[which]), zero_rule)
+            console().print(f"{label}: {_names(result[which])}: {found.name}")
+        console().print(_("by rule {rule} of {house_way}, version {version}").format(**result))
+
+    answer(four, batch, handle, show, as_json)
+
+
+@tiles.command()
+@click.option("--player", nargs=4, metavar="HIGH HIGH LOW LOW", help="The player's tiles, high hand first.")
+@click.option("--bank", nargs=4, metavar="HIGH HIGH LOW LOW", help="The bank's tiles, high hand first.")
+@click.option("--stake", type=int, help="The player's stake in cents.")
+@pack_option()
+@batch_option
+@json_option
+def settle(
+    player: tuple[str, ...] | None,
+    bank: tuple[str, ...] | None,
+    stake: int | None,
+    pack: str,
+    batch: TextIO | None,
+    as_json: bool,
+) -> None:
+    """Settle a player's two hands against the bank's.
+
+    A batch line is {"player":{"high":[..],"low":[..]},"bank":{..},"stake":10000}.
+    """
+    chosen = load(pack)
+
+    def handle(case: Any) -> dict[str, Any]:
+        parts = fields(case, ("player", "bank", "stake"))
+        done = rules.settle(
+            rules.parse_hands(parts["player"], "player"),
+            rules.parse_hands(parts["bank"], "bank"),
+            parts["stake"],
+            chosen,
+        )
+        return {
+            "result": done.result,
+            "net": done.net,
+            "commission": done.commission,
+            "high": done.high,
+            "low": done.low,
+        }
+
+    def show(result: dict[str, Any]) -> None:
+        words = {"win": _("the player wins"), "lose": _("the player loses"), "push": _("a push")}
+        compared = {"higher": _("higher"), "lower": _("lower"), "copy": _("copy")}
+        rows = table(_("result"), _("high hand"), _("low hand"), _("net"), _("commission"))
+        rows.add_row(
+            words[result["result"]],
+            compared[result["high"]],
+            compared[result["low"]],
+            f"{result['net'] / 100:,.2f}",
+            f"{result['commission'] / 100:,.2f}",
+        )
+        console().print(rows)
+
+    case: dict[str, Any] = {}
+    if player or bank or stake is not None:
+        if not (player and bank and stake is not None):
+            raise click.UsageError(_("settle needs --player, --bank and --stake, or --batch"))
+        case = {"player": _hands_of(player), "bank": _hands_of(bank), "stake": stake}
+    answer(case, batch, handle, show, as_json)
+
+
+def _hands_of(four: tuple[str, ...]) -> dict[str, list[str]]:
+    return {"high": list(four[:2]), "low": list(four[2:])}
+
+
+@tiles.command()
+@json_option
+def ways(as_json: bool) -> None:
+    """The house ways that come with the program, and where each comes from."""
+    loaded = [houseway.load(name) for name in houseway.names()]
+    if as_json:
+        keys = ("name", "version", "title", "source", "complete", "ends")
+        for way in loaded:
+            print_json({key: getattr(way, key) for key in keys})
+        return
+    rows = table(_("name"), _("version"), _("title"), _("source"))
+    for way in loaded:
+        rows.add_row(way.name, way.version, way.title, way.source)
+    console().print(rows)

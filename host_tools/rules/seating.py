@@ -1,0 +1,76 @@
+"""Who is dealt first and who acts first, from the dice total: NJ 13:69F-31.11, the California card room sheet, rule 3.
+
+A *deal position* is a seat's number in the count: 1 is the dealer or the bank, and the others follow in the count
+direction. It is not the player position of a match wager: betting position k is deal position k + 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dragoneye.rules.packs import Pack
+from host_tools.i18n import _
+from host_tools.rules.check import listed, whole, word
+
+DIRECTIONS = ("counter-clockwise", "clockwise")
+
+
+@dataclass(frozen=True)
+class Order:
+    """Deal positions (1 is the dealer or bank): where the deal starts, all in order, and who acts in which order."""
+
+    start: int
+    deal: tuple[int, ...]
+    action: tuple[int, ...]
+
+
+def start(total: int, positions: int) -> int:
+    """The deal position of a dice total: (total - 1) mod positions + 1. Raises BadInput.
+
+    `total` is of three dice, 3 to 18; `positions` is 6, 7 or 8 and counts empty seats too.
+
+    >>> start(9, 8), start(17, 8), start(8, 7), start(14, 7)
+    (1, 1, 1, 7)
+    """
+    whole(total, 3, 18, _("total"))
+    whole(positions, 6, 8, _("positions"))
+    return (total - 1) % positions + 1
+
+
+def order(total: int, positions: int, count_direction: str, deal_direction: str) -> Order:
+    """The whole order for a dice total. Raises BadInput.
+
+    The positions are numbered along the count direction, so the deal goes up when both directions are the same and
+    down when they differ. The action follows the deal and skips position 1, the player-dealer (card
+    room sheet, rule 3).
+
+    >>> order(9, 8, "counter-clockwise", "counter-clockwise")
+    Order(start=1, deal=(1, 2, 3, 4, 5, 6, 7, 8), action=(2, 3, 4, 5, 6, 7, 8))
+    >>> order(12, 8, "counter-clockwise", "clockwise").deal
+    (4, 3, 2, 1, 8, 7, 6, 5)
+    """
+    first = start(total, positions)
+    word(count_direction, DIRECTIONS, "count_direction")
+    step = 1 if word(deal_direction, DIRECTIONS, "deal_direction") == count_direction else -1
+    deal = tuple((first - 1 + step * number) % positions + 1 for number in range(positions))
+    return Order(first, deal, tuple(position for position in deal if position != 1))
+
+
+def order_of_pack(total: int, pack: Pack) -> Order:
+    """The order for a dice total with the positions and both directions of a rule pack. Raises BadInput.
+
+    >>> from dragoneye.rules import packs
+    >>> order_of_pack(17, packs.load("ca")).start
+    1
+    """
+    return order(total, pack["positions"], pack["count_direction"], pack["deal_direction"])
+
+
+def total_of_dice(dice: Any) -> int:
+    """The total of three dice, each 1 to 6. Raises BadInput.
+
+    >>> total_of_dice([3, 2, 4])
+    9
+    """
+    return sum(whole(die, 1, 6, _("a die")) for die in listed(dice, 3, _("the roll"), _("dice")))

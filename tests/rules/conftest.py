@@ -1,0 +1,39 @@
+"""What the tests of the rules share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from host_tools.__main__ import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def tablectl(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run `tablectl ARGS` in this process, `stdin` as its input; returns (exit code, output, errors)."""
+
+    def run(*args: str, stdin: str = "") -> tuple[int, str, str]:
+        import io
+
+        monkeypatch.setattr("sys.argv", ["tablectl", *args])
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode("utf-8")), encoding="utf-8"))
+        capsys.readouterr()
+        code: int | str | None = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code
+        out, err = capsys.readouterr()
+        return int(code or 0), out, err
+
+    return run
+
+
+def rows(out: str) -> list[Any]:
+    """The JSON objects of an output, one a line."""
+    return [json.loads(line) for line in out.splitlines()]
