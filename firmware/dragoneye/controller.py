@@ -16,6 +16,10 @@ ANSWERS_KEPT = 8
 SEQ_STEP_MAX = 1000
 
 
+def _nothing():
+    return {}
+
+
 class Controller:
     """The controller of one table.
 
@@ -42,7 +46,7 @@ class Controller:
         self._broken = None
         self._good = None
         self._host_last = 0
-        self.more_stats = dict
+        self.more_stats = _nothing
         try:
             journal.load()
         except Damaged as damage:

@@ -30,7 +30,7 @@ READ = "read"
 UNLOCK = "unlock"
 REFUSED = "refused"
 
-_ROLLING = (SHAKING, SETTLING, READING)
+ROLLING = (SHAKING, SETTLING, READING)
 _BETWEEN = (IDLE, SETTLED)
 
 # Settings of a table's configuration with their defaults: milliseconds and counts.
@@ -305,7 +305,7 @@ class Table:
 
     def _need_no_motion(self):
         # A flash write stops interrupts, the lid's among them: never while anything moves.
-        if self.state in _ROLLING:
+        if self.state in ROLLING:
             raise Problem("E_STATE", "the table is %s; allowed before the shake or after it" % self.state)
 
     def _do_leave(self, fields, now):
@@ -381,7 +381,7 @@ class Table:
         return {"shakes": used + 1, "jolts": jolts}
 
     def _do_unlock(self, fields, now):
-        if self.state in _ROLLING:
+        if self.state in ROLLING:
             raise Problem("E_STATE", "the table is %s; the lid stays locked until the roll is over" % self.state)
         if self.state == LOCKED and self.bets_open:
             raise Problem("E_BETS_OPEN", "bets are open; close them, then reveal")
@@ -448,7 +448,7 @@ class Table:
         return {"state": self.state}
 
     def _do_changed(self, fields, now):
-        if self.state in _ROLLING or self.state in (LOCKED, REVEALED):
+        if self.state in ROLLING or self.state in (LOCKED, REVEALED):
             raise Problem("E_STATE", "the table is %s; change units between rolls" % self.state)
         if self.streak.running and not fields["keep"]:
             self._end_streak(fields["unit"] + " changed")
@@ -505,12 +505,12 @@ class Table:
 
     def lid(self, is_open, now):
         """The lid switch changed (debounced, or an edge from the interrupt while the shaker ran)."""
-        if is_open == self.lid_open and self.state not in _ROLLING:
+        if is_open == self.lid_open and self.state not in ROLLING:
             return
         self.changed = True
         changed = is_open != self.lid_open
         self.lid_open = is_open
-        if self.state in _ROLLING:
+        if self.state in ROLLING:
             self._void("lid_opened")
         if changed:
             self._record("door", {"which": "lid", "open": is_open})
@@ -526,7 +526,7 @@ class Table:
             return
         self.changed = True
         self.tamper_open = is_open
-        if is_open and self.state in _ROLLING:
+        if is_open and self.state in ROLLING:
             self._void("tamper")
         self._record("door", {"which": "tamper", "open": is_open})
         self.standing["TAMPER"] = "the tamper contact is open" if is_open else None
@@ -543,7 +543,7 @@ class Table:
             return
         self.changed = True
         self.supply_low = is_low
-        if is_low and self.state in _ROLLING:
+        if is_low and self.state in ROLLING:
             self._void("brown_out")
 
     def button(self, now):
@@ -563,7 +563,7 @@ class Table:
         if self.fault is not None:
             return
         self.changed = True
-        if self.state in _ROLLING:
+        if self.state in ROLLING:
             self._void("fault")
         elif self.state == REVEALED:
             self.state = LOCKED

@@ -1,0 +1,301 @@
+"""The app: tasks that join the controller to the board. Started by main.py; outputs are safe on every way out."""
+
+import asyncio
+import gc
+import json
+import sys
+import time
+from binascii import hexlify
+from hashlib import sha256
+
+from dragoneye import __version__, round
+from dragoneye.controller import Controller
+from dragoneye.drivers import board as parts
+from dragoneye.drivers.console import Console
+from dragoneye.drivers.tagsensor import ReaderFault
+from dragoneye.errors import BadInput
+from dragoneye.journal import Journal
+from dragoneye.protocol import SHAKING, dumps
+from dragoneye.rules import packs, reading
+
+TICK_MS = 5
+# A task that comes back later than this has been held up (design: no task holds the loop longer).
+LATE_MS = 20
+# Collect while nothing moves: a collection stops everything for some milliseconds.
+COLLECT_MS = 1000
+# The motor coasts for this long; current after that while it is off means that it is stuck on.
+COAST_MS = 500
+
+JOURNAL = "/journal"
+CONFIG_FORMAT = 1
+
+
+class Clock:
+    """Milliseconds since the start that never go back, past the wrap of ticks_ms after 12.4 days."""
+
+    def __init__(self):
+        self._last = time.ticks_ms()
+        self._total = 0
+
+    def now(self):
+        """Milliseconds since the clock was made; call it at least once in six days."""
+        ticks = time.ticks_ms()
+        self._total += time.ticks_diff(ticks, self._last)
+        self._last = ticks
+        return self._total
+
+
+class Meter:
+    """Count, longest and mean run of a task, and how often it came too late."""
+
+    def __init__(self):
+        self.count = 0
+        self.total_us = 0
+        self.max_us = 0
+        self.late = 0
+        self._began = time.ticks_us()
+        self._ended = self._began
+
+    def begin(self, expected_ms):
+        """The task runs again; it had asked to sleep for `expected_ms`."""
+        self._began = time.ticks_us()
+        if self.count and time.ticks_diff(self._began, self._ended) > (expected_ms + LATE_MS) * 1000:
+            self.late += 1
+
+    def end(self):
+        """The task goes to sleep."""
+        self._ended = time.ticks_us()
+        spent = time.ticks_diff(self._ended, self._began)
+        self.count += 1
+        self.total_us += spent
+        if spent > self.max_us:
+            self.max_us = spent
+
+    def row(self):
+        """[runs, longest in microseconds, mean in microseconds, late]."""
+        return [self.count, self.max_us, self.total_us // self.count if self.count else 0, self.late]
+
+
+def digest(data):
+    """The first 16 hex digits of SHA-256."""
+    return hexlify(sha256(data).digest()).decode()[:16]
+
+
+def read_config(path="/config.json"):
+    """(configuration, pack, registry, its hash). Raises ValueError in words when it is missing or not valid."""
+    try:
+        with open(path, "rb") as file:
+            raw = file.read()
+    except OSError:
+        raise ValueError("%s is missing; provision the table from the host" % path)
+    try:
+        config = json.loads(raw.decode())
+        if config["format"] != CONFIG_FORMAT:
+            raise ValueError("%s has format %s; this firmware knows %d" % (path, config["format"], CONFIG_FORMAT))
+        given = config["pack"]
+        pack = packs.from_dict(given, path) if isinstance(given, dict) else packs.load(given)
+        registry = reading.registry_of(config["dice"])
+        if config["eye"] not in (0, 1, 2):
+            raise ValueError("eye is %r; allowed: 0, 1 or 2" % (config["eye"],))
+    except BadInput:
+        raise
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError("%s is not a table's configuration: %r" % (path, error))
+    except ValueError as error:
+        raise ValueError("%s: %s" % (path, error))
+    return config, pack, registry, digest(raw)
+
+
+class App:
+    """One running table."""
+
+    def __init__(self):
+        self.clock = Clock()
+        with open("/board.json") as file:
+            data = json.load(file)
+        trouble = None
+        try:
+            config, pack, registry, config_hash = read_config()
+        except ValueError as error:
+            trouble = ("CONFIG", str(error))
+            config, pack, registry, config_hash = {"eye": 0}, packs.load("nj"), {}, ""
+        self.board = parts.Board(data, config)
+        self.console = Console()
+        self.meters = {"input": Meter(), "output": Meter(), "table": Meter()}
+        identity = {
+            "fw": __version__,
+            "build": _build(),
+            "board": data["name"],
+            "uid": parts.unique_id(),
+            "mpy": sys.version.split(" ")[-3] if sys.version.count(" ") > 2 else sys.version,
+            "pack_hash": digest(dumps([[key, pack[key]] for key in sorted(pack.values)]).encode()),
+            "config_hash": config_hash,
+        }
+        self.controller = Controller(
+            Journal(JOURNAL, round.fold, round.initial),
+            pack,
+            registry,
+            config["eye"],
+            config.get("settings", {}),
+            identity,
+            parts.reset_cause(),
+            self.clock.now(),
+            trouble,
+        )
+        self.controller.more_stats = self._stats
+        self._shake_task = None
+        self._moved_at = self.clock.now()
+        self._collected_at = self.clock.now()
+        self.report(self.controller.table.lid, not self.board.lid.active)
+        self.report(self.controller.table.tamper, not self.board.tamper.active)
+
+    def _stats(self):
+        return {
+            "free": gc.mem_free(),
+            "overlong": self.console.overlong,
+            "tasks": {name: self.meters[name].row() for name in self.meters},
+        }
+
+    def report(self, action, *args):
+        """Tell the table something, now."""
+        self.controller.guard(self.clock.now(), action, *args)
+
+    async def run(self):
+        """Run until something ends it; never returns by itself."""
+        tasks = [
+            asyncio.create_task(self._keep("input", self._input)),
+            asyncio.create_task(self._keep("output", self._output)),
+        ]
+        try:
+            await self._keep("table", self._table)
+        finally:
+            self.board.safe()
+            for task in tasks:
+                task.cancel()
+
+    async def _keep(self, name, job):
+        """Run `job` again when it dies: the motor stops and a fault is latched, but the table goes on talking."""
+        while True:
+            try:
+                await job()
+            except asyncio.CancelledError:
+                raise
+            except Exception as error:
+                self._died(name, error)
+            await asyncio.sleep_ms(200)
+
+    def _died(self, name, error):
+        self.board.safe()
+        self.report(self.controller.table.set_fault, "TASK", "%s: %r" % (name, error))
+
+    async def _input(self):
+        meter = self.meters["input"]
+        while True:
+            meter.begin(TICK_MS)
+            line = self.console.read_line()
+            if line is not None:
+                self.controller.receive(line, self.clock.now())
+            meter.end()
+            await asyncio.sleep_ms(0 if line is not None else TICK_MS)
+
+    async def _output(self):
+        meter = self.meters["output"]
+        while True:
+            meter.begin(TICK_MS)
+            if self.console.idle:
+                line = self.controller.next_line(self.clock.now())
+                if line is not None:
+                    self.console.put(line)
+            self.console.write_some()
+            meter.end()
+            await asyncio.sleep_ms(TICK_MS if self.console.idle else 1)
+
+    async def _table(self):
+        meter = self.meters["table"]
+        while True:
+            meter.begin(TICK_MS)
+            self._inputs()
+            self.report(self.controller.table.tick)
+            self._effects()
+            if self.board.watchdog is not None:
+                self.board.watchdog.feed()
+            meter.end()
+            await asyncio.sleep_ms(TICK_MS)
+
+    def _inputs(self):
+        board = self.board
+        table = self.controller.table
+        now = self.clock.now()
+        # An edge while the dice roll voids the roll, even when it was too short to change the debounced state.
+        edge = board.lid.take_edge()
+        if board.lid.poll():
+            self.report(table.lid, not board.lid.active)
+        elif edge and table.state in round.ROLLING:
+            self.report(table.lid, board.lid.pin.value() == 1)
+        if board.tamper.poll():
+            self.report(table.tamper, not board.tamper.active)
+        if board.service.poll():
+            self.report(table.service, board.service.active)
+        if board.button.poll() and board.button.active:
+            self.report(table.button)
+        self.report(table.supply, board.supply_low())
+        if table.state == SHAKING:
+            self._moved_at = now
+        elif now - self._moved_at > COAST_MS:
+            stuck = board.motor_stuck()
+            table.standing["MOTOR_STUCK"] = "the motor still draws current" if stuck else None
+            if stuck:
+                self.report(table.set_fault, "MOTOR_STUCK", "%d mA while off" % board.shaker.milliamps())
+            if now - self._collected_at > COLLECT_MS:
+                self._collected_at = now
+                gc.collect()
+
+    def _effects(self):
+        for effect, value in self.controller.table.take_effects():
+            if effect == round.STOP:
+                if self._shake_task is not None:
+                    self._shake_task.cancel()
+                    self._shake_task = None
+                self.board.shaker.off()
+            elif effect == round.SHAKE:
+                self._shake_task = asyncio.create_task(self._guarded("shaker", self._shake(*value)))
+            elif effect == round.READ:
+                asyncio.create_task(self._guarded("reader", self._read(value)))
+            elif effect == round.UNLOCK:
+                asyncio.create_task(self._guarded("lock", self.board.unlock()))
+
+    async def _guarded(self, name, job):
+        try:
+            await job
+        except asyncio.CancelledError:
+            raise
+        except ReaderFault as error:
+            self.report(self.controller.table.set_fault, "READER", str(error))
+        except Exception as error:
+            self._died(name, error)
+
+    async def _shake(self, roll, jolts):
+        moved = await self.board.shaker.run(jolts)
+        self._shake_task = None
+        self.report(self.controller.table.shaken, roll, moved)
+
+    async def _read(self, roll):
+        tags = await self.board.reader.scan()
+        self.report(self.controller.table.tags, roll, tags)
+
+
+def _build():
+    try:
+        with open("/build.txt") as file:
+            return file.read().strip()
+    except OSError:
+        return "unknown"
+
+
+def start():
+    """Run the table until it is interrupted; the motor is off afterwards, whatever happened."""
+    app = App()
+    try:
+        asyncio.run(app.run())
+    finally:
+        app.board.safe()

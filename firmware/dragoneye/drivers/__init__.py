@@ -1,0 +1,1 @@
+"""The only modules that import `machine`. Each can be swapped by the board's data."""

@@ -1,0 +1,84 @@
+"""The parts of one board, made from its data (`board.json`) and the table's configuration (`config.json`)."""
+
+import asyncio
+from binascii import hexlify
+
+import machine
+from machine import ADC, Pin
+
+from dragoneye.drivers.inputs import Lid, Switch
+from dragoneye.drivers.shaker import Shaker
+from dragoneye.drivers.tagsensor import TagSensor
+
+READERS = {"tag_sensor": TagSensor}
+
+PROFILE = {"jolt_ms": 600, "rest_ms": 300, "duty_percent": 80}
+
+# Samples in a row, one every table tick, before the motor counts as stuck on or the supply as low.
+STUCK_SAMPLES = 20
+LOW_SAMPLES = 3
+
+_CAUSES = {}
+for _name in ("PWRON_RESET", "WDT_RESET", "HARD_RESET", "SOFT_RESET"):
+    if hasattr(machine, _name):
+        _CAUSES[getattr(machine, _name)] = _name[:-6].lower()
+
+
+def unique_id():
+    """The board's unique id as upper-case hex."""
+    return hexlify(machine.unique_id()).decode().upper()
+
+
+def reset_cause():
+    """Why the board started: "pwron", "wdt", ... or the number that MicroPython gives."""
+    cause = machine.reset_cause()
+    return _CAUSES.get(cause, str(cause))
+
+
+class Board:
+    """Every part of the table that the app talks to."""
+
+    def __init__(self, data, config):
+        pins = data["pins"]
+        profile = dict(PROFILE)
+        profile.update(config.get("profile", {}))
+        self._data = data
+        self.shaker = Shaker(pins, data["motor"], profile)
+        self.lock = Pin(pins["lock"], Pin.OUT, value=0)
+        self.lid = Lid(pins["lid"], self.shaker.off)
+        self.tamper = Switch(pins["tamper"])
+        self.button = Switch(pins["button"])
+        self.service = Switch(pins["service"])
+        self._supply = ADC(Pin(pins["supply"]))
+        self.reader = READERS[config.get("reader", "tag_sensor")](pins, data["spi"])
+        self._stuck = 0
+        self._low = 0
+        self.watchdog = None
+        if config.get("watchdog_ms"):
+            self.watchdog = machine.WDT(timeout=config["watchdog_ms"])
+
+    def safe(self):
+        """Motor coasting, lid lock not driven: on every way out."""
+        self.shaker.off()
+        self.lock(0)
+
+    async def unlock(self):
+        """Pulse the lid's solenoid; it is never held."""
+        self.lock(1)
+        try:
+            await asyncio.sleep_ms(self._data["lock"]["pulse_ms"])
+        finally:
+            self.lock(0)
+
+    def supply_low(self):
+        """True when the 12 V supply has been below its limit for some samples."""
+        supply = self._data["supply"]
+        low = self._supply.read_u16() * supply["full_scale_mv"] // 65535 < supply["low_mv"]
+        self._low = self._low + 1 if low else 0
+        return self._low >= LOW_SAMPLES
+
+    def motor_stuck(self):
+        """True when the motor has drawn current for some samples; call only while it should be off."""
+        on = self.shaker.milliamps() > self._data["motor"]["off_max_ma"]
+        self._stuck = self._stuck + 1 if on else 0
+        return self._stuck >= STUCK_SAMPLES

@@ -1,0 +1,66 @@
+"""The Pico's own USB serial as lines, without ever blocking the loop.
+
+`sys.stdin.buffer.read(n)` waits for all n bytes, and a write to a port that is open and unread waits for up to 500 ms
+(MicroPython #9634): so poll first, and on the RP2 write no more than the one byte that poll has promised.
+"""
+
+import select
+import sys
+
+LINE_MAX = 1024
+READ_SLICE = 64
+WRITE_SLICE = 64
+CHUNK = 1 if sys.platform == "rp2" else 512
+
+
+class Console:
+    """`read_line` and `write_some` return at once."""
+
+    def __init__(self):
+        self._in = sys.stdin.buffer
+        self._out = sys.stdout.buffer
+        self._poll_in = select.poll()
+        self._poll_in.register(sys.stdin, select.POLLIN)
+        self._poll_out = select.poll()
+        self._poll_out.register(sys.stdout, select.POLLOUT)
+        self._line = bytearray()
+        self._pending = b""
+        self._place = 0
+        self.overlong = 0
+
+    def read_line(self):
+        """The next whole line as bytes, or None. A line of more than LINE_MAX bytes is dropped and counted."""
+        for _ in range(READ_SLICE):
+            if not self._poll_in.poll(0):
+                return None
+            byte = self._in.read(1)
+            if not byte:
+                return None
+            if byte == b"\n":
+                line = bytes(self._line)
+                self._line = bytearray()
+                return line
+            self._line += byte
+            if len(self._line) > LINE_MAX:
+                self._line = bytearray()
+                self.overlong += 1
+        return None
+
+    @property
+    def idle(self):
+        """True when all that was given to `put` has been written."""
+        return self._place >= len(self._pending)
+
+    def put(self, line):
+        """Take one line to be written; call only when `idle`."""
+        self._pending = line
+        self._place = 0
+
+    def write_some(self):
+        """Write what fits now."""
+        view = memoryview(self._pending)
+        for _ in range(WRITE_SLICE):
+            if self._place >= len(self._pending) or not self._poll_out.poll(0):
+                return
+            end = min(self._place + CHUNK, len(self._pending))
+            self._place += self._out.write(view[self._place : end]) or 0
