@@ -15,8 +15,9 @@ from dragoneye.drivers.console import Console
 from dragoneye.drivers.tagsensor import ReaderFault
 from dragoneye.errors import BadInput
 from dragoneye.journal import Journal
-from dragoneye.protocol import SHAKING, dumps
+from dragoneye.protocol import SHAKING
 from dragoneye.rules import packs, reading
+from dragoneye.text import dumps
 
 TICK_MS = 5
 # A task that comes back later than this has been held up (design: no task holds the loop longer).

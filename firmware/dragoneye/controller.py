@@ -7,6 +7,7 @@ transport that loses what it likes.
 from dragoneye import protocol, round
 from dragoneye.journal import RESERVE, Damaged
 from dragoneye.protocol import Noise, Problem
+from dragoneye.text import dumps
 
 # Events under way at once, unacknowledged; sent again from the first one after RESEND_MS.
 WINDOW = 8
@@ -247,7 +248,7 @@ class Controller:
         return self._frame_text('{"ev":%s,"h":"%s"}' % (text, link))
 
     def _frame(self, value):
-        return self._frame_text(protocol.dumps(value))
+        return self._frame_text(dumps(value))
 
     def _frame_text(self, text):
         self._seq = (self._seq + 1) & protocol.SEQ_MAX

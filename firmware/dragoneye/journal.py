@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 
-from dragoneye.protocol import dumps
+from dragoneye.text import dumps
 
 SEGMENT_RECORDS = 64
 SEGMENTS_MAX = 24

@@ -19,6 +19,8 @@ answer again and no second effect; a number out of order is refused with E_HELLO
 import binascii
 import json
 
+from dragoneye.text import dumps, show
+
 MAJOR = 1
 MINOR = 0
 
@@ -201,18 +203,6 @@ class Noise(ValueError):
     """A line that is not a frame; the text says why not."""
 
 
-def dumps(value):
-    """Compact JSON in printable ASCII only, the same bytes under CPython and MicroPython.
-
-    MicroPython's own json.dumps passes bytes above 0x7e through.
-    """
-    text = json.dumps(value, separators=(",", ":"))
-    for char in text:
-        if not " " <= char <= "~":
-            return "".join([c if " " <= c <= "~" else "\\u%04x" % ord(c) for c in text])
-    return text
-
-
 def encode_text(seq, text):
     """The frame of an object that is JSON in printable ASCII already, as bytes with its newline."""
     body = ("%d %s" % (seq, text)).encode()
@@ -284,7 +274,7 @@ def check_request(value):
     """(name, fields with defaults filled in) of a request object {"q": name, ...}. Raises Problem."""
     name = value.get("q")
     if not isinstance(name, str) or name not in REQUESTS:
-        raise Problem("E_UNKNOWN", "there is no request %r; there are %s" % (name, ", ".join(sorted(REQUESTS))))
+        raise Problem("E_UNKNOWN", "there is no request %s; there are %s" % (show(name), ", ".join(sorted(REQUESTS))))
     fields = REQUESTS[name][2]
     known = {"q"}
     checked = {}
@@ -293,7 +283,7 @@ def check_request(value):
         if field in value:
             if not _field_ok(value[field], kind, low, high):
                 raise Problem(
-                    "E_ARGS", "%s: %s is %r; allowed: %s" % (name, field, value[field], _allowed(kind, low, high))
+                    "E_ARGS", "%s: %s is %s; allowed: %s" % (name, field, show(value[field]), _allowed(kind, low, high))
                 )
             checked[field] = value[field]
         elif default == REQUIRED:
@@ -305,5 +295,5 @@ def check_request(value):
     if name != "hello":
         for field in value:
             if field not in known:
-                raise Problem("E_ARGS", "%s: there is no field %r" % (name, field))
+                raise Problem("E_ARGS", "%s: there is no field %s" % (name, show(field)))
     return name, checked

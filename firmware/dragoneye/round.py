@@ -22,6 +22,7 @@ from dragoneye.protocol import (
 )
 from dragoneye.rules import reading, wagers
 from dragoneye.rules.streak import Streak
+from dragoneye.text import show
 
 # What `take_effects` gives the board.
 SHAKE = "shake"
@@ -433,7 +434,7 @@ class Table:
             raise Problem("E_STATE", "no fault is latched")
         code = self.fault["code"]
         if fields["code"] != code:
-            raise Problem("E_ARGS", "clear: code is %r; the latched fault is %s" % (fields["code"], code))
+            raise Problem("E_ARGS", "clear: code is %s; the latched fault is %s" % (show(fields["code"]), code))
         if self.standing.get(code):
             raise Problem("E_STANDS", "%s: %s" % (code, self.standing[code]))
         self._record("fault", {"code": code, "set": False, "detail": self.fault["detail"]})

@@ -28,16 +28,18 @@ NO_CLI = "!host_tools.cli !host_tools.web !click !rich"
 # Lower layers come first.
 ALLOWED = {
     "dragoneye.errors": "",
-    "dragoneye.rules": "dragoneye.errors dragoneye.rules json",
+    "dragoneye.text": "json",
+    "dragoneye.rules": "dragoneye.errors dragoneye.text dragoneye.rules json",
     "dragoneye": "dragoneye !dragoneye.drivers !dragoneye.app * !machine !asyncio",
     "dragoneye.drivers": "dragoneye !dragoneye.app *",
     "dragoneye.app": "dragoneye * !machine",
-    "main": "dragoneye * !machine",
+    "main": "dragoneye *",
     "boot": "dragoneye.errors *",
     "boards": "boards dragoneye *",
-    "host_tools.rules": "host_tools.rules dragoneye.errors dragoneye.rules * " + NO_IO,
+    "host_tools.rules": "host_tools.rules host_tools.i18n dragoneye.errors dragoneye.text dragoneye.rules * " + NO_IO,
     "host_tools.i18n": "* " + NO_IO,
-    "host_tools.link": "host_tools.link host_tools.i18n dragoneye.errors dragoneye.protocol * !sqlalchemy " + NO_CLI,
+    "host_tools.link": "host_tools.link host_tools.i18n dragoneye.errors dragoneye.text dragoneye.protocol * !sqlalchemy "
+    + NO_CLI,
     "host_tools.device": "host_tools dragoneye !dragoneye.drivers !dragoneye.app * !host_tools.store !sqlalchemy "
     + NO_CLI,
     "host_tools.store": "host_tools dragoneye !dragoneye.drivers !dragoneye.app * !serial " + NO_CLI,

@@ -49,7 +49,7 @@ def test_an_operators_pack_changes_values_and_keeps_the_sources_of_the_rest(tmp_
         ({"after_third": ["stop", "x"]}, 'after_third is "stop"; allowed: one of cap, restart, hold'),
         ({"wagers": [["match", "match"], "x"]}, "a list of different wagers"),
         ({"pays_bonus_other": [[1, 2], "x"]}, "three whole numbers"),
-        ({"colour": ["red", "x"]}, "no value is named 'colour'"),
+        ({"colour": ["red", "x"]}, 'no value is named "colour"'),
         ({"positions": 7}, 'positions must be [value, "source"]'),
     ],
 )
@@ -74,5 +74,5 @@ def test_bases_that_go_round_in_a_circle_are_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps({"name": "a", "base": "a.json", "values": {}}))
     with pytest.raises(BadInput, match="circle"):
         packs.load(str(path))
-    with pytest.raises(BadInput, match="there is no rule pack 'zz'"):
+    with pytest.raises(BadInput, match='there is no rule pack "zz"'):
         packs.load("zz")

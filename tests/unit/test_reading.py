@@ -78,7 +78,6 @@ def test_what_is_no_result_says_why(tags: set[str] | None, reason: str) -> None:
     assert verdicts[-1] == (None, reason)
 
 
-@pytest.mark.xfail(reason="the reason is the first one met in the set's own order, which is another in every process")
 def test_the_reason_does_not_hang_on_the_order_of_the_tags() -> None:
     tags = ["04A10", *TAGS[0][:2]]
     assert judge(tags, REGISTRY) == judge(tags[::-1], REGISTRY)

@@ -7,6 +7,7 @@ pack, or nothing) and changes values. `common` holds what the packs share and is
 import json
 
 from dragoneye.errors import BadInput
+from dragoneye.text import show
 
 WAGERS = ("match", "even", "odd", "double", "triple", "bonus")
 NAMES = ("nj", "pr", "ca")
@@ -73,8 +74,8 @@ def check_value(key, value):
             return [w for w in WAGERS if w in value]
         allowed = "a list of different wagers out of " + ", ".join(WAGERS)
     else:
-        raise BadInput("rule pack: no value is named %r; there are %s" % (key, ", ".join(KEYS)))
-    raise BadInput("rule pack: %s is %s; allowed: %s" % (key, json.dumps(value), allowed))
+        raise BadInput("rule pack: no value is named %s; there are %s" % (show(key), ", ".join(KEYS)))
+    raise BadInput("rule pack: %s is %s; allowed: %s" % (key, show(value), allowed))
 
 
 class Pack:
@@ -96,18 +97,18 @@ class Pack:
     def with_options(self, options):
         """A pack with some values changed, each checked. Raises BadInput."""
         if not isinstance(options, dict):
-            raise BadInput("options: %s is not an object of rule pack values" % json.dumps(options))
+            raise BadInput("options: %s is not an object of rule pack values" % show(options))
         if not options:
             return self
         values = dict(self.values)
         sources = dict(self.sources)
-        for key in options:
+        for key in sorted(options):
             values[key] = check_value(key, options[key])
             sources[key] = "given as an option"
         return _whole(Pack(self.name, self.title, values, sources))
 
     def as_dict(self):
-        """The pack as its own file with no base, for the device and for a hash: keys sorted."""
+        """The pack as its own file with no base: what a device is provisioned with."""
         rows = {}
         for key in sorted(self.values):
             rows[key] = [self.values[key], self.source(key)]
@@ -136,7 +137,7 @@ def from_dict(data, where="rule pack", _depth=0):
         parent = _resolve(base, where, _depth + 1)
         values.update(parent.values)
         sources.update(parent.sources)
-    for key in data["values"]:
+    for key in sorted(data["values"]):
         row = data["values"][key]
         if not isinstance(row, list) or len(row) != 2 or not isinstance(row[1], str):
             raise BadInput('%s: %s must be [value, "source"]' % (where, key))
@@ -147,7 +148,7 @@ def from_dict(data, where="rule pack", _depth=0):
 
 def _resolve(name, where, depth):
     if not isinstance(name, str):
-        raise BadInput("%s: base is %s; allowed: the name of a pack or a path ending in .json" % (where, name))
+        raise BadInput("%s: base is %s; allowed: the name of a pack or a path ending in .json" % (where, show(name)))
     if name in NAMES or name == "common":
         path = _FOLDER + name + ".json"
     elif name.endswith(".json"):
@@ -156,7 +157,8 @@ def _resolve(name, where, depth):
             path = where.rsplit("/", 1)[0] + "/" + name
     else:
         raise BadInput(
-            "there is no rule pack %r; allowed: %s, or the path of a file ending in .json" % (name, ", ".join(NAMES))
+            "there is no rule pack %s; allowed: %s, or the path of a file ending in .json"
+            % (show(name), ", ".join(NAMES))
         )
     try:
         with open(path) as file:

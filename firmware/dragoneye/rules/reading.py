@@ -37,10 +37,12 @@ def judge(tags, registry):
     """
     if tags is None:
         return None, UNRESOLVED
-    values = [0, 0, 0]
+    # Before all else: what the set's order happens to be must not choose the reason.
     for uid in tags:
         if uid not in registry:
             return None, FOREIGN_TAG
+    values = [0, 0, 0]
+    for uid in tags:
         die, face = registry[uid]
         if values[die]:
             return None, TWO_FACES

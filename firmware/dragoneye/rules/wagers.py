@@ -7,6 +7,7 @@ are player positions (the match wager's), not the deal count's. Money is integer
 
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import WAGERS, is_int
+from dragoneye.text import show
 
 SHAKER = "shaker"
 PLAYER = "player"
@@ -19,17 +20,17 @@ LEVELS = 3
 def check_dice(dice):
     """Return `dice` as a tuple of three values 1..6, or raise BadInput."""
     if not isinstance(dice, (list, tuple)) or len(dice) != 3:
-        raise BadInput("dice: %r; allowed: three values from 1 to 6" % (dice,))
+        raise BadInput("dice: %s; allowed: three values from 1 to 6" % show(dice))
     for die in dice:
         if not is_int(die) or not 1 <= die <= 6:
-            raise BadInput("dice: a die shows %r; allowed: a whole number from 1 to 6" % (die,))
+            raise BadInput("dice: a die shows %s; allowed: a whole number from 1 to 6" % show(die))
     return tuple(dice)
 
 
 def check_eye(eye):
     """Return the index of the dragon's eye die, or raise BadInput."""
     if not is_int(eye) or not 0 <= eye <= 2:
-        raise BadInput("eye: %r; allowed: 0, 1 or 2, the place of the dragon's eye die among the three" % (eye,))
+        raise BadInput("eye: %s; allowed: 0, 1 or 2, the place of the dragon's eye die among the three" % show(eye))
     return eye
 
 
@@ -37,8 +38,8 @@ def check_position(position, pack):
     """Return the player position, or raise BadInput."""
     if not is_int(position) or not 1 <= position <= pack["player_positions"]:
         raise BadInput(
-            "position: %r; allowed: a whole number from 1 to %d (player positions)"
-            % (position, pack["player_positions"])
+            "position: %s; allowed: a whole number from 1 to %d (player positions)"
+            % (show(position), pack["player_positions"])
         )
     return position
 
@@ -46,7 +47,7 @@ def check_position(position, pack):
 def check_wager(wager, position, pack):
     """Return the wager's name if this position may make it under this pack, or raise BadInput."""
     if wager not in WAGERS:
-        raise BadInput("wager: %r; allowed: %s" % (wager, ", ".join(WAGERS)))
+        raise BadInput("wager: %s; allowed: %s" % (show(wager), ", ".join(WAGERS)))
     if wager not in pack["wagers"]:
         raise BadInput(
             "wager: the rule pack %s has no %s wager; allowed: %s"
@@ -63,14 +64,14 @@ def check_stake(stake, wager, pack):
     if wager == "bonus" and pack["bonus_stake_max"] is not None:
         most = min(most, pack["bonus_stake_max"])
     if not is_int(stake) or not 1 <= stake <= most:
-        raise BadInput("stake: %r on %s; allowed: whole cents from 1 to %d" % (stake, wager, most))
+        raise BadInput("stake: %s on %s; allowed: whole cents from 1 to %d" % (show(stake), wager, most))
     return stake
 
 
 def check_streak(streak):
     """Return the number of triples in a row before this roll, or raise BadInput."""
     if not is_int(streak) or not 0 <= streak <= STREAK_MAX:
-        raise BadInput("streak: %r; allowed: a whole number from 0 to %d" % (streak, STREAK_MAX))
+        raise BadInput("streak: %s; allowed: a whole number from 0 to %d" % (show(streak), STREAK_MAX))
     return streak
 
 
@@ -141,11 +142,11 @@ def settle_case(case, pack):
     for key in ("dice", "eye", "position", "wager", "stake", "role", "streak"):
         if key not in case:
             raise BadInput("%s is missing; a case has dice, eye, position, wager, stake, role and streak" % key)
-    for key in case:
+    for key in sorted(case):
         if key not in ("dice", "eye", "position", "wager", "stake", "role", "streak", "pack", "options"):
             raise BadInput(
-                "%r is not a field of a case; there are dice, eye, position, wager, stake, role, streak, "
-                "pack and options" % (key,)
+                "%s is not a field of a case; there are dice, eye, position, wager, stake, role, streak, "
+                "pack and options" % show(key)
             )
     dice = check_dice(case["dice"])
     eye = check_eye(case["eye"])
@@ -153,7 +154,7 @@ def settle_case(case, pack):
     wager = check_wager(case["wager"], position, pack)
     stake = check_stake(case["stake"], wager, pack)
     if case["role"] not in ROLES:
-        raise BadInput("role: %r; allowed: shaker or player" % (case["role"],))
+        raise BadInput("role: %s; allowed: shaker or player" % show(case["role"]))
     streak = check_streak(case["streak"])
     result = settle_one(wager, stake, dice, eye, position, case["role"], streak, pack)
     if wager == "bonus":

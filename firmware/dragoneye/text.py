@@ -1,0 +1,27 @@
+"""JSON as printable ASCII, the same text under CPython and MicroPython."""
+
+import json
+
+SHOWN_MAX = 80
+
+
+def dumps(value):
+    """Compact JSON in printable ASCII only.
+
+    MicroPython's own json.dumps passes what is not ASCII through. Control characters other than newline, return and
+    tab come out differently there: texts that are hashed never hold one.
+    """
+    text = json.dumps(value, separators=(",", ":"))
+    for char in text:
+        if not " " <= char <= "~":
+            return "".join([c if " " <= c <= "~" else "\\u%04x" % ord(c) for c in text])
+    return text
+
+
+def show(value):
+    """`value` as a person is shown it in an error: JSON, cut after SHOWN_MAX characters."""
+    try:
+        text = dumps(value)
+    except (TypeError, ValueError):
+        text = repr(value)
+    return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "..."
