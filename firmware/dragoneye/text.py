@@ -1,8 +1,12 @@
-"""JSON as printable ASCII, the same text under CPython and MicroPython."""
+"""JSON as text that is the same under CPython and MicroPython."""
 
 import json
+import sys
 
 SHOWN_MAX = 80
+_CPYTHON = sys.implementation.name == "cpython"
+# MicroPython passes what is not ASCII through, and has no such option.
+_RAW = {"ensure_ascii": False} if _CPYTHON else {}
 
 
 def dumps(value):
@@ -21,7 +25,9 @@ def dumps(value):
 def show(value):
     """`value` as a person is shown it in an error: JSON, cut after SHOWN_MAX characters."""
     try:
-        text = dumps(value)
+        text = json.dumps(value, **_RAW)
     except (TypeError, ValueError):
         text = repr(value)
+    if _CPYTHON:
+        text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "..."

@@ -46,8 +46,8 @@ def table(*headings: str, title: str | None = None) -> Table:
 
 
 def print_json(data: Any) -> None:
-    """Print one JSON object on one line."""
-    click.echo(json.dumps(data, ensure_ascii=False))
+    """Print one JSON object on one line, in ASCII: fit for any terminal and pipe."""
+    click.echo(json.dumps(data))
 
 
 def parse_json(text: str, what: str = "this line") -> Any:

@@ -11,6 +11,7 @@ import click
 from dragoneye.errors import BadInput
 from dragoneye.rules import wagers as rules
 from dragoneye.rules.packs import WAGERS, Pack, load
+from dragoneye.text import show
 from host_tools.cli.output import batch_option, console, json_option, print_json, run_batch
 from host_tools.cli.packs import pack_option
 from host_tools.i18n import _
@@ -28,7 +29,7 @@ def settle_case(case: Any, pack: Pack) -> dict[str, Any]:
     if isinstance(case, dict):
         if "pack" in case:
             if not isinstance(case["pack"], str):
-                raise BadInput(f"pack: {case['pack']!r}; allowed: the name of a rule pack")
+                raise BadInput(f"pack: {show(case['pack'])}; allowed: the name of a rule pack")
             pack = _load(case["pack"])
         pack = pack.with_options(case.get("options", {}))
     return dict(rules.settle_case(case, pack))
