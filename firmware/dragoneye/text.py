@@ -28,6 +28,8 @@ def show(value):
         text = json.dumps(value, **_RAW)
     except (TypeError, ValueError):
         text = repr(value)
+    except RuntimeError:
+        return "something nested too deep"
     if _CPYTHON:
         text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "..."

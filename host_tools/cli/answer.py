@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 import click
 
@@ -14,7 +14,7 @@ from host_tools.i18n import _
 
 def answer(
     case: Any,
-    batch: TextIO | None,
+    batch: BinaryIO | None,
     handle: Callable[[Any], dict[str, Any]],
     show: Callable[[dict[str, Any]], None],
     as_json: bool,

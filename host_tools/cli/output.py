@@ -24,10 +24,10 @@ def json_option(function: Function) -> Function:
 
 
 def batch_option(function: Function) -> Function:
-    """Add `--batch FILE|-` as the argument `batch`, an open text file or None."""
+    """Add `--batch FILE|-` as the argument `batch`, an open binary file or None."""
     return click.option(
         "--batch",
-        type=click.File("r", encoding="utf-8"),
+        type=click.File("rb"),
         help="One JSON case a line in, one result a line out; - is stdin.",
     )(function)
 
@@ -58,24 +58,24 @@ def parse_json(text: str, what: str = "this line") -> Any:
         raise BadInput(f"{what} is not JSON: {error}") from None
 
 
-def run_batch(lines: Iterable[str], handle: Callable[[Any], dict[str, Any]]) -> int:
+def run_batch(lines: Iterable[bytes], handle: Callable[[Any], dict[str, Any]]) -> int:
     """Print `handle(case)` for each JSON line, in order; blank lines are passed over.
 
     A line that cannot be done prints `{"error", "line"}` in its place. Returns the exit code: 2 if there was one.
     """
     code = 0
-    number = 0
-    try:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                result = handle(parse_json(line))
-            except BadInput as error:
-                code = 2
-                result = {"error": str(error), "line": number}
-            print_json(result)
-    except UnicodeDecodeError:
-        print_json({"error": _("the input is not UTF-8 text"), "line": number + 1})
-        return 2
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            result = handle(parse_json(line.decode()))
+        except UnicodeDecodeError:
+            result = {"error": _("this line is not UTF-8 text"), "line": number}
+        except RecursionError:
+            result = {"error": _("this line is nested too deep"), "line": number}
+        except BadInput as error:
+            result = {"error": str(error), "line": number}
+        if "error" in result:
+            code = 2
+        print_json(result)
     return code

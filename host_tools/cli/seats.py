@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 import click
 
@@ -32,7 +32,7 @@ def seats(
     count_direction: str | None,
     deal_direction: str | None,
     pack: str,
-    batch: TextIO | None,
+    batch: BinaryIO | None,
     as_json: bool,
 ) -> None:
     """The first deal position of a dice total, and the deal and action order from there.

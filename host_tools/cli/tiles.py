@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TextIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import click
 
@@ -44,7 +44,7 @@ def _names(faces: list[str]) -> str:
 @pack_option()
 @batch_option
 @json_option
-def rank_hand(hand: tuple[str, ...], pack: str, batch: TextIO | None, as_json: bool) -> None:
+def rank_hand(hand: tuple[str, ...], pack: str, batch: BinaryIO | None, as_json: bool) -> None:
     """What two tiles are; a batch line is ["6-6","4-5"]. A greater strength is the better hand, an equal one a copy."""
     zero_rule = load(pack)["zero_rule"]
 
@@ -69,7 +69,7 @@ def rank_hand(hand: tuple[str, ...], pack: str, batch: TextIO | None, as_json: b
 @pack_option()
 @batch_option
 @json_option
-def compare(hands: tuple[str, ...], pack: str, batch: TextIO | None, as_json: bool) -> None:
+def compare(hands: tuple[str, ...], pack: str, batch: BinaryIO | None, as_json: bool) -> None:
     """Which hand is better, the first two tiles or the last two; a batch line is {"first":[..],"second":[..]}."""
     zero_rule = load(pack)["zero_rule"]
 
@@ -98,7 +98,7 @@ def compare(hands: tuple[str, ...], pack: str, batch: TextIO | None, as_json: bo
 @pack_option()
 @batch_option
 @json_option
-def set_hand(four: tuple[str, ...], house_way: str, pack: str, batch: TextIO | None, as_json: bool) -> None:
+def set_hand(four: tuple[str, ...], house_way: str, pack: str, batch: BinaryIO | None, as_json: bool) -> None:
     """Set four tiles by a house way; a batch line is ["6-6","4-5","1-2","3-3"]."""
     way = houseway.load(house_way)
     zero_rule = load(pack)["zero_rule"]
@@ -128,7 +128,7 @@ def settle(
     bank: tuple[str, ...] | None,
     stake: int | None,
     pack: str,
-    batch: TextIO | None,
+    batch: BinaryIO | None,
     as_json: bool,
 ) -> None:
     """Settle a player's two hands against the bank's.

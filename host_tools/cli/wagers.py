@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 import click
 
@@ -46,7 +46,7 @@ def settle_case(case: Any, pack: Pack) -> dict[str, Any]:
 @click.option("--stake", type=int, default=100, show_default=True, help="In cents.")
 @click.option("--role", default="player", show_default=True, help="shaker or player.")
 @click.option("--streak", type=int, default=0, show_default=True, help="Triples in a row before this roll.")
-def settle(pack: str, batch: TextIO | None, as_json: bool, **case: Any) -> None:
+def settle(pack: str, batch: BinaryIO | None, as_json: bool, **case: Any) -> None:
     """Settle one wager, or with --batch one JSON case a line."""
     chosen = load(pack)
     if batch is not None:
