@@ -162,6 +162,9 @@ class Controller:
                 "the host speaks protocol %d.%d, this table %d.%d"
                 % (fields["major"], fields["minor"], protocol.MAJOR, protocol.MINOR),
             )
+        if seq == self._session:
+            # The same hello again, so late that its answer is not kept any more.
+            return self.hello()
         self._host_last = fields["last_event"]
         self.table.round = max(self.table.round, fields["last_round"])
         if self._host_last > self.journal.last_id and not self._broken:
@@ -214,6 +217,7 @@ class Controller:
         answer = dict(self.counters)
         answer["uptime_ms"] = self._now - self._boot_at
         answer["acked"] = self.journal.acked
+        answer["sendable"] = self._sendable()
         answer.update(self.more_stats())
         return answer
 

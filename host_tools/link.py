@@ -1,0 +1,251 @@
+"""The host's end of the wire: frames over a byte stream, requests answered once, events in order exactly once.
+
+A `Transport` moves bytes and knows the time; `SerialTransport` is a real port, tests have one that loses lines.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import serial
+
+from dragoneye import protocol
+from dragoneye.errors import BadInput
+from dragoneye.text import show
+from host_tools.i18n import _
+
+RETRY_S = 0.4
+GIVE_UP_S = 12.0
+Message = dict[str, Any]
+
+
+class LinkError(BadInput):
+    """The table cannot be talked to; the text says why and what to do."""
+
+
+class LinkClosed(LinkError):
+    """The port has gone: the cable was pulled, or the board has lost its power."""
+
+
+class SessionLost(LinkError):
+    """The table restarted or another host spoke to it: say hello, then look at its state before going on."""
+
+
+class Refused(BadInput):
+    """The table refused a request: `code` is one of protocol.ERRORS, `state` the table's state."""
+
+    def __init__(self, request: str, code: str, why: str, state: str) -> None:
+        super().__init__(f"{request}: {why} ({code})")
+        self.code = code
+        self.why = why
+        self.state = state
+
+
+class Transport(Protocol):
+    """A byte stream with its own clock."""
+
+    def read(self, timeout: float) -> bytes:
+        """What has arrived, waiting up to `timeout` seconds for the first byte; b"" when nothing came."""
+
+    def write(self, data: bytes) -> None:
+        """Send; raises LinkClosed when the port has gone."""
+
+    def now(self) -> float:
+        """Seconds on a clock that never goes back."""
+
+    def close(self) -> None:
+        """Give the port back."""
+
+
+class SerialTransport:
+    """A serial port by its path or name; exclusive, so that two hosts never share a table."""
+
+    def __init__(self, port: str) -> None:
+        self.port = port
+        try:
+            self._serial = serial.Serial(port, timeout=0, write_timeout=2, exclusive=True)
+        except (serial.SerialException, OSError, ValueError) as error:
+            raise LinkError(_why_not(port, error)) from None
+
+    def read(self, timeout: float) -> bytes:
+        try:
+            self._serial.timeout = timeout
+            first = self._serial.read(1)
+            return bytes(first + self._serial.read(self._serial.in_waiting)) if first else b""
+        except (serial.SerialException, OSError, TypeError) as error:
+            # TypeError: pyserial's own reaction to a descriptor that was closed under it.
+            raise LinkClosed(_("{port}: the port has gone ({error})").format(port=self.port, error=error)) from None
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._serial.write(data)
+        except serial.SerialTimeoutException:
+            # Nobody reads at the other end; what is asked is asked again.
+            return
+        except (serial.SerialException, OSError, TypeError) as error:
+            raise LinkClosed(_("{port}: the port has gone ({error})").format(port=self.port, error=error)) from None
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        self._serial.close()
+
+
+def _why_not(port: str, error: Exception) -> str:
+    number = getattr(error, "errno", None)
+    text = str(error)
+    if number in (11, 16) or "exclusively lock" in text or "busy" in text.lower():
+        return _("{port}: the port is busy; another program holds it").format(port=port)
+    if number == 13:
+        return _("{port}: no permission to open the port; add yourself to its group, often dialout").format(port=port)
+    if number in (2, 6) or "FileNotFoundError" in text or "No such file" in text:
+        return _("{port}: there is no such port; `tablectl ports` lists those that exist").format(port=port)
+    return _("{port}: cannot be opened as a serial port ({error})").format(port=port, error=error)
+
+
+class Link:
+    """Requests and events over one transport.
+
+    `on_event(record, hash)` must have made the record durable when it returns; then it is acknowledged. It returns
+    False for a record that does not follow what is stored (a later one; it will come again). `on_state(view)` is
+    given each live state.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        on_event: Callable[[Message, str], bool],
+        on_state: Callable[[Message], None] = lambda view: None,
+    ) -> None:
+        self.transport = transport
+        self.counters = {"frames": 0, "noise": 0, "retries": 0, "events": 0, "stray": 0}
+        self.table: Message = {}
+        self._on_event = on_event
+        self._on_state = on_state
+        self._buffer = b""
+        self._seq = secrets.randbelow(protocol.SEQ_MAX // 2) + 1
+        self._answers: dict[int, Message] = {}
+        self._waiting: int | None = None
+
+    def hello(self, last_event: int, last_round: int) -> Message:
+        """Start a session; `last_event` and `last_round` are the highest that are stored here.
+
+        Returns who the table is. Raises LinkError when nothing that speaks this protocol answers.
+        """
+        # Far from every number of an earlier session, so that a late line of one cannot be taken for one of this.
+        self._seq = secrets.randbelow(protocol.SEQ_MAX // 2) + 1
+        try:
+            self.table = self._ask(
+                {
+                    "q": "hello",
+                    "major": protocol.MAJOR,
+                    "minor": protocol.MINOR,
+                    "last_event": last_event,
+                    "last_round": last_round,
+                }
+            )
+        except Refused as refused:
+            raise LinkError(refused.why) from None
+        major = self.table.get("major")
+        if major != protocol.MAJOR:
+            raise LinkError(
+                _("the table speaks protocol {theirs}.{minor}, this program {ours}.{mine}").format(
+                    theirs=show(major), minor=show(self.table.get("minor")), ours=protocol.MAJOR, mine=protocol.MINOR
+                )
+            )
+        return self.table
+
+    def request(self, name: str, **fields: Any) -> Message:
+        """Do one request of protocol.REQUESTS; the answer's fields.
+
+        Raises Refused, SessionLost (look at the state before asking again), LinkClosed or LinkError.
+        """
+        try:
+            return self._ask({"q": name, **fields})
+        except Refused as refused:
+            if refused.code == "E_HELLO":
+                raise SessionLost(_("the table has restarted or was spoken to by another host")) from None
+            raise
+
+    def _ask(self, message: Message) -> Message:
+        self._seq += 1
+        seq = self._seq
+        frame = protocol.encode(seq, message)
+        if len(frame) > protocol.REQUEST_MAX:
+            raise LinkError(_("the request {name} is too long for the table").format(name=message["q"]))
+        now = self.transport.now()
+        end = now + GIVE_UP_S
+        self._waiting = seq
+        try:
+            self.transport.write(frame)
+            retry = now + RETRY_S
+            while seq not in self._answers:
+                now = self.transport.now()
+                if now >= end:
+                    raise LinkError(
+                        _("the table does not answer {name} within {seconds:.0f} s").format(
+                            name=message["q"], seconds=GIVE_UP_S
+                        )
+                    )
+                if now >= retry:
+                    self.counters["retries"] += 1
+                    self.transport.write(frame)
+                    retry = now + RETRY_S
+                self.poll(min(retry, end) - now)
+            answer = self._answers.pop(seq)
+        finally:
+            self._waiting = None
+            self._answers.clear()
+        if "err" in answer:
+            code = str(answer["err"])
+            why = str(answer.get("why") or protocol.ERRORS.get(code, code))
+            raise Refused(message["q"], code, why, str(answer.get("state", "")))
+        result: Message = answer.get("ok", {})
+        return result
+
+    def poll(self, timeout: float = 0.0) -> None:
+        """Take in what arrives within `timeout` seconds; returns as soon as something did."""
+        self._buffer += self.transport.read(max(timeout, 0.0))
+        while b"\n" in self._buffer:
+            line, self._buffer = self._buffer.split(b"\n", 1)
+            self._line(line)
+        if len(self._buffer) > protocol.LINE_MAX:
+            self._buffer = b""
+            self.counters["noise"] += 1
+
+    def _line(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            _seq, message = protocol.decode(line)
+        except protocol.Noise:
+            self.counters["noise"] += 1
+            return
+        self.counters["frames"] += 1
+        if "re" in message:
+            if message["re"] == self._waiting:
+                self._answers[message["re"]] = message
+            else:
+                # An answer that comes after its question was given up is never taken for another's.
+                self.counters["stray"] += 1
+        elif "ev" in message:
+            self._event(message)
+        elif "st" in message and isinstance(message["st"], dict):
+            self._on_state(message["st"])
+
+    def _event(self, message: Message) -> None:
+        record, link = message["ev"], message.get("h")
+        if not isinstance(record, dict) or not isinstance(link, str):
+            self.counters["noise"] += 1
+            return
+        if self._on_event(record, link):
+            self.counters["events"] += 1
+            self.transport.write(protocol.encode(0, {"ack": record["id"]}))
+
+    def close(self) -> None:
+        """Give the port back."""
+        self.transport.close()
