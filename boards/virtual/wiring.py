@@ -1,0 +1,103 @@
+"""What is soldered to which pin: joins a board's pin table to the table model.
+
+`machine` (under MicroPython's unix port) and the emulated RP2040 both talk to this: pin numbers on one side, the model
+on the other. A board.json that names other pins rewires the virtual table as well.
+"""
+
+from boards.virtual.sensor import TagSensor
+
+SWITCHES = ("lid", "tamper", "button", "service")
+LOG_MAX = 4000
+
+
+class Wiring:
+    """One board on one table. `clock()` gives microseconds; `log` gets [us, what, value] for each change."""
+
+    def __init__(self, board, table, clock):
+        self.board = board
+        self.table = table
+        self.clock = clock
+        self.log = []
+        self.on_log = None
+        pins = board["pins"]
+        self.switches = {pins[name]: name for name in SWITCHES}
+        self.motor = {pins["motor_in1"]: 0, pins["motor_in2"]: 1}
+        self._duty = [0, 0]
+        self.lock = pins["lock"]
+        self.ring = pins["ring"]
+        self.buzzer = pins["buzzer"]
+        self.current = pins["motor_current"]
+        self.supply = pins["supply"]
+        # The stand-in sensor sits at the first reader's place; the others' places are empty.
+        self.selects = {pins["reader_cs"][0]: TagSensor(table, clock)}
+        self.spi_id = board["spi"]["id"]
+        self.i2c = {}  # address -> device with write(bytes) and read(n)
+        self._selected = None
+
+    def note(self, what, value):
+        """Keep a change, with its time, for tests to look at."""
+        entry = [self.clock(), what, value]
+        if len(self.log) >= LOG_MAX:
+            del self.log[: LOG_MAX // 2]
+        self.log.append(entry)
+        if self.on_log:
+            self.on_log(entry)
+
+    def output(self, pin, duty, freq=0):
+        """A pin is driven: duty 0 (low) to 65535 (high), in between by PWM of `freq`."""
+        now = self.clock()
+        if pin in self.motor:
+            at = self.motor[pin]
+            if self._duty[at] != duty:
+                self._duty[at] = duty
+                self.note("motor_in%d" % (at + 1), duty)
+                self.table.drive(now, self._duty[0], self._duty[1])
+        elif pin in self.selects:
+            device = self.selects[pin]
+            if duty == 0:
+                if self._selected is not device:
+                    self._selected = device
+                    device.select()
+            elif self._selected is device:
+                self._selected = None
+                device.deselect()
+        elif pin == self.lock:
+            level = 1 if duty else 0
+            self.note("lock", level)
+            self.table.lock(now, level)
+        elif pin == self.buzzer:
+            sound = (freq if 0 < duty < 65535 else 0, duty)
+            if sound != self.table.buzzer:
+                self.table.buzzer = sound
+                self.note("buzzer", sound[0])
+
+    def undriven(self, pin):
+        """A pin becomes an input. The motor driver's inputs have pull-downs, chip selects pull-ups."""
+        self.output(pin, 65535 if pin in self.selects else 0)
+
+    def input(self, pin):
+        """True: something pulls the pin low; False: a switch leaves it open; None: nothing is wired to it."""
+        if pin in self.switches:
+            return self.table.switch_closed(self.switches[pin])
+        return None
+
+    def analog(self, pin):
+        """What the 12-bit converter reads on a pin, 0..4095; 0 where nothing is wired."""
+        now = self.clock()
+        if pin == self.current:
+            return min(4095, self.table.motor_ma(now) * 4095 // self.board["motor"]["full_scale_ma"])
+        if pin == self.supply:
+            return min(4095, self.table.supply(now) * 4095 // self.board["supply"]["full_scale_mv"])
+        return 0
+
+    def transfer(self, bus, byte):
+        """One byte out and in on an SPI bus; an undriven MISO reads as 0."""
+        if bus != self.spi_id or self._selected is None:
+            return 0
+        return self._selected.transfer(byte)
+
+    def pixels(self, pin, data):
+        """A WS2812 bit stream went out on a pin."""
+        if pin == self.ring and bytes(data) != self.table.ring:
+            self.table.ring = bytes(data)
+            self.note("ring", len(data) // 3)
