@@ -120,6 +120,12 @@ class Device:
         end = self.now() + timeout
         ask = self.now() + 1.0
         while self.state.get("state") not in states:
+            if self.state.get("state") == protocol.FAULT:
+                raise LinkError(
+                    _("the table has a fault, {code}: {detail}").format(
+                        code=self.state.get("fault"), detail=self.state.get("detail")
+                    )
+                )
             if self.now() >= end:
                 raise LinkError(
                     _("the table is still {state} after {seconds:.0f} s; waited for {what}").format(
@@ -167,6 +173,3 @@ class Device:
     def close(self) -> None:
         """Give the port back."""
         self._link.close()
-
-
-STATES_AFTER_SHAKE = (protocol.LOCKED, protocol.VOID, protocol.FAULT)

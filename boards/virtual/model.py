@@ -51,6 +51,7 @@ COMMANDS = {
     "fault": ("name", "rolls", "die", "face", "faces", "uid"),
     "clear": ("name",),
     "seed": ("seed",),
+    "settle": ("ms",),
 }
 
 
@@ -117,6 +118,7 @@ class Model:
         self.tamper_open = False
         self.service_on = False
         self.supply_mv = 12000
+        self.settle_ms = None
         self.button_down = False
         self._button_until = None
         self._in1 = self._in2 = 0
@@ -152,6 +154,7 @@ class Model:
             "tamper_open": self.tamper_open,
             "service_on": self.service_on,
             "supply_mv": self.supply_mv,
+            "settle_ms": self.settle_ms,
             "moving": self._turning,
         }
 
@@ -220,9 +223,11 @@ class Model:
 
     def _stop_turning(self, now):
         self._turning = False
-        self._rest_at = (
-            now + SETTLE_MIN_US + 10 * prng.Stream(self.seed, self.shakes, "settle").below(SETTLE_MORE_US // 10)
-        )
+        if self.settle_ms is not None:
+            self._rest_at = now + 1000 * self.settle_ms
+            return
+        more = 10 * prng.Stream(self.seed, self.shakes, "settle").below(SETTLE_MORE_US // 10)
+        self._rest_at = now + SETTLE_MIN_US + more
 
     def moving(self, now):
         """Whether any die still moves."""
@@ -391,6 +396,10 @@ class Model:
 
     def _do_seed(self, now, args):
         self.seed = _number("seed", args.get("seed"), 0, 0x3FFFFFFF)
+
+    def _do_settle(self, now, args):
+        """Lighter dice: they lie still so long after the motor stops (a short wait makes many rounds quick)."""
+        self.settle_ms = _number("ms", args.get("ms"), 0, 10000)
 
     def _do_fault(self, now, args):
         name = args.get("name")

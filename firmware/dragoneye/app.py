@@ -128,7 +128,7 @@ class App:
             "build": _build(),
             "board": data["name"],
             "uid": parts.unique_id(),
-            "mpy": sys.version.split(" ")[-3] if sys.version.count(" ") > 2 else sys.version,
+            "micropython": "%d.%d.%d" % sys.implementation[1][:3],
             "pack_hash": digest(dumps([[key, pack[key]] for key in sorted(pack.values)]).encode()),
             "config_hash": config_hash,
         }

@@ -38,6 +38,8 @@ class Controller:
         self._session = None
         self._last_seq = 0
         self._seq = 0
+        # What this session's host has acknowledged; the journal keeps the highest of all hosts.
+        self._acked = 0
         self._sent = 0
         self._resend_at = None
         self._announce_at = now
@@ -105,8 +107,9 @@ class Controller:
         self.counters["frames"] += 1
         if "ack" in value:
             if self._session is not None and isinstance(value["ack"], int):
-                self.journal.ack(value["ack"])
-                if self.journal.acked >= self._sent:
+                self._acked = max(self._acked, min(value["ack"], self._sent))
+                self.journal.ack(self._acked)
+                if self._acked >= self._sent:
                     self._resend_at = None
             return
         if "q" not in value:
@@ -173,15 +176,15 @@ class Controller:
         self._session = seq
         self._last_seq = seq
         self._answers = []
-        self.journal.ack(min(self._host_last, self.journal.last_id))
-        self._sent = self.journal.acked
+        self._acked = self._sent = min(self._host_last, self.journal.last_id)
+        self.journal.ack(self._acked)
         self._resend_at = None
         return self.hello()
 
     def _restart(self, why):
         state = dict(self.journal.state, round=self.table.round)
         self.journal.restart(max(self._host_last, self.journal.last_id))
-        self.journal.acked = self._sent = self.journal.last_id
+        self.journal.acked = self._acked = self._sent = self.journal.last_id
         self._record("restart", {"why": why, "state": state})
 
     def _begin_anew(self):
@@ -234,14 +237,13 @@ class Controller:
     def _next_event(self, now):
         if self._session is None:
             return None
-        if self._resend_at is not None and now >= self._resend_at and self.journal.acked < self._sent:
+        if self._resend_at is not None and now >= self._resend_at and self._acked < self._sent:
             self.counters["resent"] += 1
-            self._sent = self.journal.acked
-        if self._sent < self.journal.acked:
-            self._sent = self.journal.acked
+            self._sent = self._acked
         if self._sent + 1 < self.journal.first_id:
-            self._sent = self.journal.first_id - 1
-        if self._sent >= self._sendable() or self._sent - self.journal.acked >= WINDOW:
+            # What went before has been removed, as another host had stored it.
+            self._acked = self._sent = self.journal.first_id - 1
+        if self._sent >= self._sendable() or self._sent - self._acked >= WINDOW:
             return None
         stored = self.journal.line(self._sent + 1)
         if stored is None:

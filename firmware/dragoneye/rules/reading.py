@@ -24,6 +24,7 @@ def registry_of(dice):
         if len(faces) != 6:
             raise ValueError("die %d has %d tags; six are needed" % (die + 1, len(faces)))
         for face, uid in enumerate(faces, 1):
+            uid = uid.upper()
             if uid in registry:
                 raise ValueError("tag %s is there twice" % uid)
             registry[uid] = (die, face)
