@@ -9,6 +9,7 @@ import click
 
 from dragoneye.rules.packs import load
 from host_tools.cli.answer import answer
+from host_tools.cli.numbers import money, percent
 from host_tools.cli.output import batch_option, console, json_option, print_json, table
 from host_tools.cli.packs import pack_option
 from host_tools.i18n import _
@@ -18,6 +19,7 @@ from host_tools.rules.check import fields
 from host_tools.rules.tile_names import tile_name
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+SIDES = ("high", "low")
 
 
 def house_way_option(flag: str = "--house-way") -> Callable[[Function], Function]:
@@ -83,11 +85,12 @@ def compare(hands: tuple[str, ...], pack: str, batch: BinaryIO | None, as_json: 
             "result": rules.compare(first, second, zero_rule),
             "first": rules.rank(*first, zero_rule).name,
             "second": rules.rank(*second, zero_rule).name,
+            "clause": rules.deciding_clause(first, second, zero_rule),
         }
 
     def show(result: dict[str, Any]) -> None:
         words = {"first": _("the first hand is higher"), "second": _("the second hand is higher"), "copy": _("a copy")}
-        console().print(f"{result['first']} / {result['second']}: {words[result['result']]}")
+        console().print(f"{result['first']} / {result['second']}: {words[result['result']]}, {result['clause']}")
 
     answer(hands, batch, handle, show, as_json)
 
@@ -161,8 +164,8 @@ def settle(
             words[result["result"]],
             compared[result["high"]],
             compared[result["low"]],
-            f"{result['net'] / 100:,.2f}",
-            f"{result['commission'] / 100:,.2f}",
+            money(result["net"]),
+            money(result["commission"]),
         )
         console().print(rows)
 
@@ -179,6 +182,98 @@ def _hands_of(four: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 @tiles.command()
+@click.argument("four", nargs=-1, metavar="TILE TILE TILE TILE")
+@house_way_option()
+@pack_option()
+@batch_option
+@json_option
+def explain(four: tuple[str, ...], house_way: str, pack: str, batch: TextIO | None, as_json: bool) -> None:
+    """Which rule of a house way decides how four tiles are set, and what the other splits are."""
+    way = houseway.load(house_way)
+    zero_rule = load(pack)["zero_rule"]
+
+    def handle(case: Any) -> dict[str, Any]:
+        hand = rules.parse_tiles(case, 4, _("hand"))
+        hands = way.set(hand, zero_rule)
+        return {
+            **hands.as_dict(),
+            "rule": hands.rule,
+            "text": _(way.rule_text(hands.rule)),
+            "splits": [_described(split) for split in rules.splits(hand)],
+            "house_way": way.name,
+            "version": way.version,
+            "source": way.source,
+            "ends": _(way.ends) if way.ends else "",
+        }
+
+    def show(result: dict[str, Any]) -> None:
+        rows = table(_("played"), _("high hand"), _("low hand"))
+        for split in result["splits"]:
+            played = (split["high"], split["low"]) == (result["high"], result["low"])
+            rows.add_row("*" if played else "", *(f"{_names(split[one])}: {split[one + '_name']}" for one in SIDES))
+        console().print(rows)
+        console().print(_("rule {rule} of {house_way}, version {version}: {text}").format(**result))
+        console().print(_("source: {source}").format(**result))
+        if result["ends"]:
+            console().print(result["ends"])
+
+    answer(four, batch, handle, show, as_json)
+
+
+def _described(hands: rules.Hands) -> dict[str, Any]:
+    """A split with the names of its hands."""
+    return {
+        **hands.as_dict(),
+        "high_name": rules.rank(*hands.high).name,
+        "low_name": rules.rank(*hands.low).name,
+    }
+
+
+@tiles.command()
+@click.argument("four", nargs=-1, metavar="TILE TILE TILE TILE")
+@house_way_option("--opponent-way")
+@pack_option()
+@batch_option
+@json_option
+def advise(four: tuple[str, ...], opponent_way: str, pack: str, batch: TextIO | None, as_json: bool) -> None:
+    """The best way to set four tiles: each split against every hand of unseen tiles set by the bank's house way."""
+    from host_tools.rules import tile_odds
+
+    way = houseway.load(opponent_way)
+    chosen = load(pack)
+
+    def handle(case: Any) -> dict[str, Any]:
+        found = tile_odds.advise(rules.parse_tiles(case, 4, _("hand")), way, chosen)
+        return {
+            "splits": [
+                {
+                    **_described(advice.hands),
+                    "win": advice.odds.win,
+                    "push": advice.odds.push,
+                    "lose": advice.odds.lose,
+                    "total": advice.odds.total,
+                    "expected_percent": float(-advice.odds.house_edge * 100),
+                }
+                for advice in found
+            ],
+            "opponent_way": way.name,
+            "version": way.version,
+        }
+
+    def show(result: dict[str, Any]) -> None:
+        rows = table(_("high hand"), _("low hand"), _("win"), _("push"), _("lose"), _("expected"))
+        for split in result["splits"]:
+            rows.add_row(
+                *(f"{_names(split[one])}: {split[one + '_name']}" for one in SIDES),
+                *(percent(split[one] / split["total"]) for one in ("win", "push", "lose")),
+                percent(split["expected_percent"] / 100),
+            )
+        console().print(rows)
+
+    answer(four, batch, handle, show, as_json)
+
+
+@tiles.command()
 @json_option
 def ways(as_json: bool) -> None:
     """The house ways that come with the program, and where each comes from."""
@@ -190,5 +285,8 @@ def ways(as_json: bool) -> None:
         return
     rows = table(_("name"), _("version"), _("title"), _("source"))
     for way in loaded:
-        rows.add_row(way.name, way.version, way.title, way.source)
+        rows.add_row(way.name, way.version, _(way.title), way.source)
     console().print(rows)
+    for way in loaded:
+        if way.ends:
+            console().print(f"{way.name}: {_(way.ends)}")

@@ -9,54 +9,118 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
 from dragoneye.errors import BadInput
 from host_tools.i18n import _
 from host_tools.rules.check import fields, shown, whole, word
-from host_tools.rules.tiles import Hands, Rank, Tile, rank, splits
+from host_tools.rules.tiles import Hands, Pair, Rank, Tile, parse, rank, splits, strength
+from host_tools.rules.tiles_text import individual_ranking
 
 _FOLDER = Path(__file__).parent / "data" / "house_ways"
 _KINDS = ("pair", "wong", "gong", "value")
 _PREFERENCES = ("high", "low")
 
+TileClass = frozenset[Tile]
+
 
 @dataclass(frozen=True)
 class HandCondition:
-    """What a rule asks of one hand of a split; None asks nothing. Bounds are inclusive."""
+    """What a rule asks of one hand; None asks nothing.
+
+    `kinds` and `pair_ranks` list what it may be; `at_least` is the least strength; `values` lists the values that a
+    hand of kind "value" may have. `tiles` are one or two classes of tiles, each met by a tile of its own.
+    """
 
     kinds: tuple[str, ...] | None = None
-    pair_ranks: tuple[int, int] | None = None
-    values: tuple[int, int] | None = None
+    pair_ranks: tuple[int, ...] | None = None
+    values: tuple[int, ...] | None = None
+    at_least: int | None = None
+    tiles: tuple[TileClass, ...] | None = None
 
-    def holds(self, hand: Rank) -> bool:
-        """True when a hand of this rank is what is asked for."""
+    def holds(self, pair: Pair, found: Rank) -> bool:
+        """True when the hand `pair`, of rank `found` with zeros by their best tile, is what is asked for."""
         return (
-            (self.kinds is None or hand.kind in self.kinds)
-            and (self.pair_ranks is None or _within(hand.pair_rank, self.pair_ranks))
-            and (self.values is None or _within(hand.value, self.values))
+            (self.kinds is None or found.kind in self.kinds)
+            and (self.pair_ranks is None or found.pair_rank in self.pair_ranks)
+            and (self.values is None or found.value in self.values)
+            and (self.at_least is None or found.strength >= self.at_least)
+            and (self.tiles is None or self._has_tiles(pair))
+        )
+
+    def _has_tiles(self, pair: Pair) -> bool:
+        assert self.tiles is not None
+        first, second = pair
+        if len(self.tiles) == 1:
+            return first in self.tiles[0] or second in self.tiles[0]
+        one, two = self.tiles
+        return (first in one and second in two) or (first in two and second in one)
+
+
+_ANY_HAND = HandCondition()
+
+
+@dataclass(frozen=True)
+class SplitCondition:
+    """What a rule asks of a split: of the high and the low hand, and of one hand and the other, whichever way round."""
+
+    high: HandCondition = _ANY_HAND
+    low: HandCondition = _ANY_HAND
+    one: HandCondition = _ANY_HAND
+    other: HandCondition = _ANY_HAND
+
+    def holds(self, split: _Split) -> bool:
+        """True when the split is what is asked for."""
+        high, low = (split.hands.high, split.high_rank), (split.hands.low, split.low_rank)
+        return (
+            self.high.holds(*high)
+            and self.low.holds(*low)
+            and (
+                (self.one.holds(*high) and self.other.holds(*low)) or (self.one.holds(*low) and self.other.holds(*high))
+            )
         )
 
 
-class Candidate:
-    """One split of the four tiles with the ranks of its two hands."""
+_ANY_SPLIT = SplitCondition()
+
+
+class _Split:
+    """One split of the four tiles, with the ranks of its hands and the strengths that the preference compares."""
 
     def __init__(self, hands: Hands, zero_rule: str) -> None:
         self.hands = hands
-        self.high = rank(*hands.high, zero_rule)
-        self.low = rank(*hands.low, zero_rule)
+        self.high_rank, self.low_rank = rank(*hands.high), rank(*hands.low)
+        self.high = rank(*hands.high, zero_rule).strength
+        self.low = rank(*hands.low, zero_rule).strength
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: its short name, its words, what it asks of the high and the low hand, and what it prefers, in order."""
+    """One rule, by its short name and in words.
+
+    It applies when `if_` holds for some split of the four tiles and `unless` for none. Then one of the splits for which
+    `play` holds is played, the best by `prefer`, in order.
+    """
 
     rule: str
     text: str
-    high: HandCondition
-    low: HandCondition
+    if_: SplitCondition
+    unless: SplitCondition | None
+    play: SplitCondition
     prefer: tuple[str, ...]
+
+    def choose(self, found: Sequence[_Split]) -> _Split | None:
+        """The split this rule plays, or None where it does not apply."""
+        if not any(self.if_.holds(split) for split in found):
+            return None
+        if self.unless is not None and any(self.unless.holds(split) for split in found):
+            return None
+        fitting = [split for split in found if self.play.holds(split)]
+        if not fitting:
+            return None
+        return max(fitting, key=lambda split: [split.high if which == "high" else split.low for which in self.prefer])
 
 
 @dataclass(frozen=True)
@@ -79,17 +143,20 @@ class HouseWay:
         >>> load("max_high").set((Tile.T66, Tile.T66, Tile.T45, Tile.T44))
         Hands(high=(6-6, 6-6), low=(4-4, 4-5), rule='best-high')
         """
-        candidates = [Candidate(hands, zero_rule) for hands in splits(four)]
+        found = [_Split(hands, zero_rule) for hands in splits(four)]
         for rule in self.rules:
-            fitting = [one for one in candidates if rule.high.holds(one.high) and rule.low.holds(one.low)]
-            if fitting:
-                best = max(fitting, key=lambda one: [getattr(one, which).strength for which in rule.prefer])
-                return replace(best.hands, rule=rule.rule)
-        raise AssertionError("the last rule holds for every hand: load() has seen to it")
+            chosen = rule.choose(found)
+            if chosen is not None:
+                return replace(chosen.hands, rule=rule.rule)
+        raise AssertionError("the last rule holds for every hand: from_dict() has seen to it")
 
+    def rule_text(self, rule: str) -> str:
+        """What the rule of that short name says.
 
-def _within(number: int | None, bounds: tuple[int, int]) -> bool:
-    return number is not None and bounds[0] <= number <= bounds[1]
+        >>> load("max_low").rule_text("best-low")
+        'the split with the best low hand; among equals the best high hand'
+        """
+        return next(one.text for one in self.rules if one.rule == rule)
 
 
 def names() -> list[str]:
@@ -142,7 +209,7 @@ def from_dict(data: Any, where: str = "house way") -> HouseWay:
     if not isinstance(parts["rules"], list):
         raise BadInput(_("{where}: rules must be a list").format(where=where))
     rules = tuple(_rule(row, f"{where}, rule {number}") for number, row in enumerate(parts["rules"], 1))
-    if not rules or rules[-1].high != HandCondition() or rules[-1].low != HandCondition():
+    if not rules or (rules[-1].if_, rules[-1].unless, rules[-1].play) != (_ANY_SPLIT, None, _ANY_SPLIT):
         raise BadInput(_("{where}: the last rule must hold for every hand").format(where=where))
     return HouseWay(
         parts["name"],
@@ -156,36 +223,72 @@ def from_dict(data: Any, where: str = "house way") -> HouseWay:
 
 
 def _rule(row: Any, where: str) -> Rule:
-    parts = fields(row, ("rule", "text", "prefer"), ("high", "low"), where)
+    parts = fields(row, ("rule", "text", "prefer"), ("if", "unless", "play"), where)
     if not isinstance(parts["rule"], str) or not isinstance(parts["text"], str):
         raise BadInput(_("{where}: rule and text must be texts").format(where=where))
-    if not isinstance(parts["prefer"], list) or not parts["prefer"]:
-        raise BadInput(_("{where}: prefer must be a list of high and low").format(where=where))
-    prefer = tuple(word(which, _PREFERENCES, f"{where}: prefer") for which in parts["prefer"])
+    prefer = tuple(word(which, _PREFERENCES, f"{where}: prefer") for which in _list(parts["prefer"], where, "prefer"))
+    if_ = _split_condition(parts.get("if", {}), f"{where}, if")
     return Rule(
         parts["rule"],
         parts["text"],
-        _condition(parts.get("high", {}), f"{where}, high"),
-        _condition(parts.get("low", {}), f"{where}, low"),
+        if_,
+        _split_condition(parts["unless"], f"{where}, unless") if "unless" in parts else None,
+        _split_condition(parts["play"], f"{where}, play") if "play" in parts else if_,
         prefer,
     )
 
 
-def _condition(value: Any, where: str) -> HandCondition:
-    parts = fields(value, (), ("kinds", "pair_ranks", "values"), where)
-    kinds = parts.get("kinds")
-    if kinds is not None:
-        if not isinstance(kinds, list):
-            raise BadInput(_("{where}: kinds must be a list").format(where=where))
-        kinds = tuple(word(kind, _KINDS, f"{where}: kinds") for kind in kinds)
-    return HandCondition(
-        kinds, _bounds(parts.get("pair_ranks"), 1, 20, where), _bounds(parts.get("values"), 0, 9, where)
-    )
+def _list(value: Any, where: str, name: str) -> list[Any]:
+    if not isinstance(value, list) or not value:
+        raise BadInput(_("{where}: {name} must be a list that is not empty").format(where=where, name=name))
+    return value
 
 
-def _bounds(value: Any, low: int, high: int, where: str) -> tuple[int, int] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or len(value) != 2:
-        raise BadInput(_("{where}: bounds are a list of two numbers").format(where=where))
-    return whole(value[0], low, high, where), whole(value[1], low, high, where)
+def _split_condition(value: Any, where: str) -> SplitCondition:
+    parts = fields(value, (), ("high", "low", "one", "other"), where)
+    return SplitCondition(**{which: _hand_condition(parts[which], f"{where}, {which}") for which in parts})
+
+
+def _hand_condition(value: Any, where: str) -> HandCondition:
+    parts = fields(value, (), ("kinds", "pair_ranks", "values", "at_least", "tiles"), where)
+    made: dict[str, Any] = {}
+    for name, check in (
+        ("kinds", lambda one: word(one, _KINDS, f"{where}: kinds")),
+        ("pair_ranks", lambda one: whole(one, 1, 20, f"{where}: pair_ranks")),
+        ("values", lambda one: whole(one, 0, 9, f"{where}: values")),
+        ("tiles", lambda one: _tile_class(one, where)),
+    ):
+        if name in parts:
+            made[name] = tuple(check(one) for one in _list(parts[name], where, name))
+    if len(made.get("tiles", ())) > 2:
+        raise BadInput(_("{where}: tiles are of one or two classes").format(where=where))
+    if "at_least" in parts:
+        made["at_least"] = _least_strength(parts["at_least"], where)
+    return HandCondition(**made)
+
+
+def _tile_class(value: Any, where: str) -> TileClass:
+    """The tiles of a class: a list of numbers of spots and of single tiles."""
+    found: set[Tile] = set()
+    for one in _list(value, where, "tiles"):
+        if isinstance(one, str):
+            found.add(parse(one))
+        else:
+            spots = whole(one, 2, 12, f"{where}: tiles")
+            found.update(tile for tile in Tile if tile.spots == spots)
+    return frozenset(found)
+
+
+def _least_strength(value: Any, where: str) -> int:
+    """The strength of the weakest hand of a value, [6], or of a value with a best tile, [3, "3-3"]."""
+    parts = _list(value, where, "at_least")
+    points = whole(parts[0], 0, 9, f"{where}: at_least")
+    best = individual_ranking(parse(parts[1])) if len(parts) > 1 else 17
+    found = [
+        one.strength
+        for pair in combinations_with_replacement(Tile, 2)
+        if strength(*pair) and (one := rank(*pair)).value == points and one.best is not None and one.best <= best
+    ]
+    if not found:
+        raise BadInput(_("{where}: at_least: no hand is like that").format(where=where))
+    return min(found)

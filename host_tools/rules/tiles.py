@@ -291,6 +291,22 @@ def compare(first: Pair, second: Pair, zero_rule: str = "high_tile") -> str:
     return "copy" if one == two else "first" if one > two else "second"
 
 
+def deciding_clause(first: Pair, second: Pair, zero_rule: str = "high_tile") -> str:
+    """The clause of NJ 13:69F-10.2 by which `compare` decides: "(b)", "(c)", "(d)", "(f)", "(h)", or "zero_rule".
+
+    >>> deciding_clause((Tile.T24, Tile.T14), (Tile.T12, Tile.T23))
+    '(h)'
+    """
+    one, two = rank(*first), rank(*second)
+    if one.pair_rank is not None or two.pair_rank is not None:
+        return "(c)" if one.pair_rank == two.pair_rank else "(b)"
+    if one.value != two.value:
+        return "(d)"
+    if one.value == 0 and zero_rule == "bank_wins":
+        return "zero_rule"
+    return "(h)" if one.best == two.best else "(f)"
+
+
 def split_strengths(four: Sequence[Tile]) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
     """(high, low) strengths of the three splits of four tiles: 0 1 / 2 3, then 0 2 / 1 3, then 0 3 / 1 2.
 

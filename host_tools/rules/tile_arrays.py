@@ -1,0 +1,101 @@
+"""Pai gow tile hands by the thousand, with numpy: ranks of many hands at once, and every four-tile hand set one way.
+
+Tiles are the numbers of `Tile`, 0 to 20. Hands of the whole game are of 32 *different* tiles, numbered as in `deck()`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoneye.errors import BadInput
+from host_tools.i18n import _
+from host_tools.rules import tiles
+from host_tools.rules.houseway import HouseWay
+from host_tools.rules.tiles import Tile
+
+Ints = npt.NDArray[np.int64]
+Tiles = npt.NDArray[np.integer]
+Strengths = npt.NDArray[np.int16]
+
+TABLES = {rule: np.array(tiles.table(rule), dtype=np.int16) for rule in tiles.ZERO_RULES}
+_FLAT = {rule: table.ravel() for rule, table in TABLES.items()}
+
+# The three ways to part four tiles in two and two.
+PARTINGS = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2))
+
+
+def strengths(hands: Tiles, zero_rule: str = "high_tile") -> Strengths:
+    """The strengths of n two-tile hands: an (n, 2) array of tile numbers in, (n,) of 1 to 106 out; 0 if not of one set.
+
+    Raises BadInput if the shape is another or a number is no tile.
+
+    >>> strengths(np.array([[Tile.T66, Tile.T45], [Tile.T24, Tile.T12], [Tile.T12, Tile.T12]])).tolist()
+    [90, 106, 0]
+    """
+    _check(hands, 2)
+    codes = hands[:, 0].astype(np.intp)
+    codes *= len(Tile)
+    codes += hands[:, 1]
+    return _FLAT[zero_rule].take(codes)
+
+
+def split_strengths(hands: Tiles) -> tuple[Strengths, Strengths]:
+    """(high, low) strengths of the three splits of n four-tile hands: an (n, 4) array in, two of (n, 3) out.
+
+    The splits are 0 1 / 2 3, then 0 2 / 1 3, then 0 3 / 1 2, ranked with zeros by their best tile. Raises BadInput.
+
+    >>> high, low = split_strengths(np.array([[Tile.T66, Tile.T66, Tile.T45, Tile.T44]]))
+    >>> high.tolist(), low.tolist()
+    ([[105, 90, 90]], [[66, 88, 88]])
+    """
+    _check(hands, 4)
+    table = TABLES["high_tile"]
+    one = np.stack([table[hands[:, a], hands[:, b]] for a, b, _c, _d in PARTINGS], axis=1)
+    two = np.stack([table[hands[:, c], hands[:, d]] for _a, _b, c, d in PARTINGS], axis=1)
+    return np.maximum(one, two), np.minimum(one, two)
+
+
+def _check(hands: Tiles, width: int) -> None:
+    if hands.ndim != 2 or hands.shape[1] != width or not np.issubdtype(hands.dtype, np.integer):
+        raise BadInput(
+            _("hands have shape {shape}; needed: whole numbers of shape (n, {width})").format(
+                shape=hands.shape, width=width
+            )
+        )
+    if hands.size and (hands.min() < 0 or hands.max() >= len(Tile)):
+        raise BadInput(_("a tile's number is outside 0 to {last}").format(last=len(Tile) - 1))
+
+
+@lru_cache(maxsize=1)
+def all_hands() -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int8]]:
+    """All 35,960 four-tile hands: (35960, 4) places in `deck()`, ascending, and the tile numbers at these places.
+
+    >>> all_hands()[0].shape, all_hands()[1][0].tolist()
+    ((35960, 4), [0, 0, 1, 1])
+    """
+    places = np.array(list(combinations(range(32), 4)), dtype=np.int8)
+    return places, np.array(tiles.deck(), dtype=np.int8)[places]
+
+
+@lru_cache(maxsize=16)
+def set_all(way: HouseWay, zero_rule: str = "high_tile") -> tuple[Strengths, Strengths]:
+    """The (high, low) strengths of every hand of `all_hands()` set by a house way: two arrays of (35960,).
+
+    >>> from host_tools.rules import houseway
+    >>> [int(strength[0]) for strength in set_all(houseway.load("max_low"))]
+    [39, 39]
+    """
+    _places, faces = all_hands()
+    codes = faces.astype(np.int64) @ np.array([21**3, 21**2, 21, 1])
+    _codes, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    table = tiles.table(zero_rule)
+    rows = []
+    for four in faces[first].tolist():
+        hands = way.set([Tile(tile) for tile in four], zero_rule)
+        rows.append((table[hands.high[0]][hands.high[1]], table[hands.low[0]][hands.low[1]]))
+    by_faces = np.array(rows, dtype=np.int16)
+    return by_faces[inverse, 0], by_faces[inverse, 1]
