@@ -87,7 +87,7 @@ def set_all(way: HouseWay, zero_rule: str = "high_tile") -> tuple[Strengths, Str
 
     >>> from host_tools.rules import houseway
     >>> [int(strength[0]) for strength in set_all(houseway.load("max_low"))]
-    [39, 39]
+    [105, 104]
     """
     _places, faces = all_hands()
     codes = faces.astype(np.int64) @ np.array([21**3, 21**2, 21, 1])

@@ -46,7 +46,7 @@ class Odds:
         return Fraction(self.lose * 10_000 - self.win * (10_000 - self.commission_bp), self.total * 10_000)
 
 
-class _Grid:
+class BankHands:
     """Bank hands counted on the grid of strengths: all of them, those with one tile, and those with two."""
 
     def __init__(self, high: Strengths, low: Strengths) -> None:
@@ -108,8 +108,8 @@ def _three_shared() -> list[npt.NDArray[np.int32]]:
 
 
 @lru_cache(maxsize=8)
-def _grid(way: HouseWay, zero_rule: str) -> _Grid:
-    return _Grid(*set_all(way, zero_rule))
+def bank_hands(way: HouseWay, zero_rule: str) -> BankHands:
+    return BankHands(*set_all(way, zero_rule))
 
 
 def odds(player: HouseWay | None, bank: HouseWay, pack: Pack) -> Odds:
@@ -125,7 +125,7 @@ def odds(player: HouseWay | None, bank: HouseWay, pack: Pack) -> Odds:
     >>> found.win + found.lose + found.push == found.total == 736281000
     True
     """
-    grid = _grid(bank, pack["zero_rule"])
+    grid = bank_hands(bank, pack["zero_rule"])
     if player is not None:
         won, lost = grid.count(*set_all(player, pack["zero_rule"]))
     else:

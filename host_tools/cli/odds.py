@@ -1,0 +1,223 @@
+"""`tablectl odds`: exact odds of the tiles, the dragon's eye wagers and the seats."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dragoneye.errors import BadInput
+from dragoneye.rules.packs import Pack, load
+from host_tools.cli.numbers import number, percent
+from host_tools.cli.output import console, json_option, print_json, table
+from host_tools.cli.packs import pack_option
+from host_tools.i18n import _
+from host_tools.rules import houseway, seating
+
+OPTIMAL = "optimal"
+
+
+@click.group()
+def odds() -> None:
+    """Exact odds, counted and not simulated: tiles, wagers, seats."""
+
+
+@odds.command("tiles")
+@click.option(
+    "--player-way",
+    default="max_low",
+    show_default=True,
+    help="How the player sets: a house way, or 'optimal', the best answer to the bank's way.",
+)
+@click.option("--bank-way", default="max_low", show_default=True, help="The house way by which the bank sets.")
+@pack_option()
+@json_option
+def tile_odds(player_way: str, bank_way: str, pack: str, as_json: bool) -> None:
+    """Win, lose, push and house edge over all 35,960 x 20,475 ordered matches of two hands."""
+    from host_tools.rules import tile_odds as rules
+
+    chosen = load(pack)
+    bank = houseway.load(bank_way)
+    found = rules.odds(None if player_way == OPTIMAL else houseway.load(player_way), bank, chosen)
+    if as_json:
+        print_json(
+            {
+                "win": found.win,
+                "lose": found.lose,
+                "push": found.push,
+                "total": found.total,
+                "house_edge": str(found.house_edge),
+                "house_edge_percent": float(found.house_edge * 100),
+                "commission_bp": found.commission_bp,
+                "zero_rule": chosen["zero_rule"],
+                "player_way": player_way,
+                "bank_way": bank_way,
+                "pack": chosen.name,
+            }
+        )
+        return
+    rows = table(_("outcome"), _("matches"), _("share"))
+    for label, count in ((_("win"), found.win), (_("lose"), found.lose), (_("push"), found.push)):
+        rows.add_row(label, number(count), percent(Fraction(count, found.total)))
+    rows.add_row(_("all"), number(found.total), "")
+    console().print(rows)
+    console().print(
+        _("house edge {edge} with a commission of {commission} on wins").format(
+            edge=percent(found.house_edge), commission=percent(Fraction(found.commission_bp, 10_000), 2)
+        )
+    )
+
+
+def _pack_with(pack: str, options: tuple[tuple[str, str], ...]) -> Pack:
+    given: dict[str, Any] = {}
+    for key, value in options:
+        try:
+            given[key] = json.loads(value)
+        except ValueError:
+            given[key] = value
+    changed: Pack = load(pack).with_options(given)
+    return changed
+
+
+@odds.command("wagers")
+@pack_option()
+@click.option(
+    "--option",
+    "options",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
+    help="A value of the rule pack to change, for example --option double_on_triple loses.",
+)
+@click.option("--plot", type=click.Path(dir_okay=False), help="Draw the bonus by the share of shaking: FILE.svg, or -.")
+@json_option
+def wager_odds(pack: str, options: tuple[tuple[str, str], ...], plot: str | None, as_json: bool) -> None:
+    """Exact edge and variance of every dragon's eye wager, and what the bonus is worth when it is kept up for ever."""
+    from host_tools.rules import wager_odds as rules
+
+    chosen = _pack_with(pack, options)
+    found = rules.all_wagers(chosen)
+    forever = rules.bonus_forever(chosen) if "bonus" in chosen["wagers"] else None
+    if plot is not None:
+        if forever is None:
+            raise BadInput(_("the rule pack {name} has no bonus wager to plot").format(name=chosen.name))
+        if plot != "-":
+            _write_svg(plot, forever)
+    if as_json:
+        print_json(
+            {
+                "pack": chosen.name,
+                "wagers": [
+                    {
+                        "wager": one.wager,
+                        **({"role": one.role, "level": one.level} if one.wager == "bonus" else {}),
+                        "ways": {str(profit): rolls for profit, rolls in one.ways},
+                        "total": rules.ROLLS,
+                        "edge": str(-one.mean),
+                        "edge_percent": float(-one.mean * 100),
+                        "variance": float(one.variance),
+                    }
+                    for one in found
+                ],
+                "bonus_forever": None
+                if forever is None
+                else {
+                    "shaker": float(forever.shaker),
+                    "other": float(forever.other),
+                    "by_share": {str(tenth * 10): float(forever.at(Fraction(tenth, 10))) for tenth in range(11)},
+                    "break_even_share": None if forever.break_even is None else float(forever.break_even),
+                },
+            }
+        )
+        return
+    roles = {"shaker": _("shaker"), "player": _("other player"), "": ""}
+    rows = table(_("wager"), _("who"), _("level"), _("wins out of 216"), _("edge"), _("exact"), _("variance"))
+    for one in found:
+        wins = ", ".join(
+            _("{rolls} at {profit} to 1").format(rolls=rolls, profit=number(profit))
+            for profit, rolls in one.ways
+            if profit > 0
+        )
+        rows.add_row(
+            _(one.wager),
+            roles[one.role],
+            str(one.level or ""),
+            wins,
+            percent(-one.mean),
+            str(-one.mean),
+            f"{float(one.variance):.3f}",
+        )
+    console().print(rows)
+    if forever is None:
+        return
+    console().print(_("The bonus kept up for ever, by the share of the rolls that one shakes:"))
+    for tenth in range(11):
+        value = forever.at(Fraction(tenth, 10))
+        bar = "#" * round(abs(value) * 80) if plot == "-" else ""
+        console().print(f"{percent(Fraction(tenth, 10), 0):>5} {percent(value, 1):>8} {'-' if value < 0 else '+'}{bar}")
+    if forever.break_even is not None:
+        console().print(_("even at a share of {share}").format(share=percent(forever.break_even, 1)))
+
+
+def _write_svg(path: str, forever: Any) -> None:
+    """The bonus's value against the share of shaking, as a small SVG drawing."""
+    width, height, left, top = 640, 360, 70, 20
+    values = [float(forever.other), 0.0, float(forever.shaker)]
+    low, high = min(values) - 0.05, max(values) + 0.05
+
+    def x(share: float) -> float:
+        return left + share * (width - left - 20)
+
+    def y(value: float) -> float:
+        return top + (high - value) / (high - low) * (height - top - 50)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
+        'font-size="12">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<line x1="{x(0)}" y1="{y(0):.1f}" x2="{x(1)}" y2="{y(0):.1f}" stroke="gray"/>',
+    ]
+    for tenth in range(0, 11, 2):
+        share = Fraction(tenth, 10)
+        parts.append(f'<text x="{x(tenth / 10):.1f}" y="{height - 28}" text-anchor="middle">{percent(share, 0)}</text>')
+        value = float(forever.at(share))
+        parts.append(f'<circle cx="{x(tenth / 10):.1f}" cy="{y(value):.1f}" r="3"/>')
+        parts.append(
+            f'<text x="{x(tenth / 10):.1f}" y="{y(value) - 8:.1f}" text-anchor="middle">{percent(value, 1)}</text>'
+        )
+    parts.append(
+        f'<line x1="{x(0)}" y1="{y(values[0]):.1f}" x2="{x(1)}" y2="{y(values[2]):.1f}" stroke="black" '
+        'stroke-width="2"/>'
+    )
+    caption = _("share of the rolls that one shakes, and what a bonus kept up is worth in stakes a roll")
+    parts.append(f'<text x="{width / 2}" y="{height - 8}" text-anchor="middle">{caption}</text></svg>')
+    try:
+        Path(path).write_text("\n".join(parts) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BadInput(_("{path} cannot be written: {why}").format(path=path, why=error.strerror)) from None
+
+
+@odds.command()
+@json_option
+def seats(as_json: bool) -> None:
+    """How often each deal position is dealt first, out of 216 rolls, with 6, 7 and 8 positions."""
+    totals = Counter(map(sum, product(range(1, 7), repeat=3)))
+    ways: dict[int, list[int]] = {}
+    for positions in (6, 7, 8):
+        found: Counter[int] = Counter()
+        for total, rolls in totals.items():
+            found[seating.start(total, positions)] += rolls
+        ways[positions] = [found[position] for position in range(1, positions + 1)]
+    if as_json:
+        print_json({"total": 216, "ways": {str(positions): row for positions, row in ways.items()}})
+        return
+    rows = table(_("deal positions"), *(str(position) for position in range(1, 9)))
+    for positions, row in ways.items():
+        rows.add_row(str(positions), *(str(count) for count in row))
+    console().print(rows)
+    console().print(_("Deal position 1 is the dealer or the bank; these are not the match wager's player positions."))
