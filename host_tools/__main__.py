@@ -16,6 +16,7 @@ from host_tools.cli.output import print_json
 # command -> module of host_tools.cli with a click command of that name; loaded when it is used, so that
 # `tablectl seats` does not wait for the database.
 COMMANDS = {
+    "bank": "bank",
     "odds": "odds",
     "packs": "packs",
     "seats": "seats",

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, BinaryIO, TypeVar
 
 import click
 
+from dragoneye.errors import BadInput
 from dragoneye.rules.packs import load
 from host_tools.cli.answer import answer
 from host_tools.cli.numbers import money, percent
-from host_tools.cli.output import batch_option, console, json_option, print_json, table
+from host_tools.cli.output import batch_option, console, json_option, parse_json, print_json, table
 from host_tools.cli.packs import pack_option
 from host_tools.i18n import _
-from host_tools.rules import houseway
+from host_tools.rules import houseway, tile_table
 from host_tools.rules import tiles as rules
-from host_tools.rules.check import fields
+from host_tools.rules.check import fields, filled, shown
 from host_tools.rules.tile_names import tile_name
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -181,13 +183,97 @@ def _hands_of(four: tuple[str, ...]) -> dict[str, list[str]]:
     return {"high": list(four[:2]), "low": list(four[2:])}
 
 
+@tiles.command("table")
+@click.argument("case", required=False, metavar="[CASE]")
+@house_way_option()
+@pack_option()
+@batch_option
+@json_option
+def settle_table(case: str | None, house_way: str, pack: str, batch: BinaryIO | None, as_json: bool) -> None:
+    """Settle a whole table against the bank, with coverage, copies, commission and the dealer's signals.
+
+    CASE is JSON: {"bank":HANDS,"players":[{"position":2,"hands":HANDS,"stake":5000},..]} with the players in the
+    order of action; HANDS is {"high":[..],"low":[..]}, or four tiles left in one stack, which are set by the house way.
+    "banks":[60000,30000] are the cents of the front bank and those behind it; "player_banks":true makes them pay
+    commission on what they win.
+    """
+    way = houseway.load(house_way)
+    chosen = load(pack)
+
+    def hands_of(value: Any, what: str) -> rules.Hands:
+        if isinstance(value, list):
+            return way.set(rules.parse_tiles(value, 4, what), chosen["zero_rule"])
+        return rules.parse_hands(value, what)
+
+    def handle(one: Any) -> dict[str, Any]:
+        parts = fields(one, ("bank", "players"), ("banks", "player_banks"))
+        for name in ("players", "banks"):
+            if name in parts:
+                filled(parts[name], name)
+        if not isinstance(parts.get("player_banks", False), bool):
+            raise BadInput(
+                _("player_banks is {value}; allowed: true or false").format(value=shown(parts["player_banks"]))
+            )
+        players = []
+        for number, row in enumerate(parts["players"], 1):
+            what = _("player {number}").format(number=number)
+            player = fields(row, ("position", "hands", "stake"), (), what)
+            players.append(tile_table.Player(player["position"], hands_of(player["hands"], what), player["stake"]))
+        bank = hands_of(parts["bank"], "bank")
+        done = tile_table.settle(players, bank, chosen, parts.get("banks"), parts.get("player_banks", False))
+        return {
+            "players": [
+                {
+                    **asdict(result),
+                    "high_tiles": player.hands.as_dict()["high"],
+                    "low_tiles": player.hands.as_dict()["low"],
+                    "rule": player.hands.rule,
+                }
+                for player, result in zip(players, done.players, strict=True)
+            ],
+            "bank": {**bank.as_dict(), "rule": bank.rule},
+            "bank_nets": list(done.bank_nets),
+            "bank_commissions": list(done.bank_commissions),
+            "commission": done.commission,
+        }
+
+    def show(result: dict[str, Any]) -> None:
+        words = {"win": _("wins"), "lose": _("loses"), "push": _("pushes"), "no_action": _("no action")}
+        signals = {
+            "tiles_in_T": _("tiles two by two in a T"),
+            "bet_forward_one_tile_on_three": _("bet forward, one tile on three"),
+            "tiles_to_tray": _("tiles to the tray, the money stays"),
+            "bet_returned": _("bet returned"),
+        }
+        console().print(f"{_('bank')}: {_names(result['bank']['high'])} / {_names(result['bank']['low'])}")
+        rows = table(
+            _("position"), _("high hand"), _("low hand"), _("result"), _("net"), _("commission"), _("returned"),
+            _("dealer"),
+        )  # fmt: skip
+        for one in result["players"]:
+            rows.add_row(
+                str(one["position"]),
+                _names(one["high_tiles"]),
+                _names(one["low_tiles"]),
+                words[one["result"]],
+                money(one["net"]),
+                money(one["commission"]),
+                money(one["returned"]),
+                signals[one["signal"]],
+            )
+        console().print(rows)
+        console().print(_("bank net: {nets}").format(nets=" / ".join(money(net) for net in result["bank_nets"])))
+
+    answer(parse_json(case, "CASE") if case else None, batch, handle, show, as_json)
+
+
 @tiles.command()
 @click.argument("four", nargs=-1, metavar="TILE TILE TILE TILE")
 @house_way_option()
 @pack_option()
 @batch_option
 @json_option
-def explain(four: tuple[str, ...], house_way: str, pack: str, batch: TextIO | None, as_json: bool) -> None:
+def explain(four: tuple[str, ...], house_way: str, pack: str, batch: BinaryIO | None, as_json: bool) -> None:
     """Which rule of a house way decides how four tiles are set, and what the other splits are."""
     way = houseway.load(house_way)
     zero_rule = load(pack)["zero_rule"]
@@ -235,7 +321,7 @@ def _described(hands: rules.Hands) -> dict[str, Any]:
 @pack_option()
 @batch_option
 @json_option
-def advise(four: tuple[str, ...], opponent_way: str, pack: str, batch: TextIO | None, as_json: bool) -> None:
+def advise(four: tuple[str, ...], opponent_way: str, pack: str, batch: BinaryIO | None, as_json: bool) -> None:
     """The best way to set four tiles: each split against every hand of unseen tiles set by the bank's house way."""
     from host_tools.rules import tile_odds
 

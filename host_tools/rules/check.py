@@ -86,6 +86,21 @@ def listed(value: Any, length: int, what: str, of: str) -> list[Any]:
     return list(value)
 
 
+def filled(value: Any, what: str) -> list[Any]:
+    """`value` as a list if it is a list that is not empty; `what` names it. Raises BadInput.
+
+    >>> filled([1], "bets")
+    [1]
+    """
+    if isinstance(value, (list, tuple)) and value:
+        return list(value)
+    raise BadInput(
+        _("{what} is {value}; needed: a list that is not empty").format(
+            what=what, value=_("an empty list") if value == [] else shown(value)
+        )
+    )
+
+
 def fields(value: Any, needed: Sequence[str], optional: Sequence[str] = (), what: str = "the case") -> dict[str, Any]:
     """`value` if it is an object with every field of `needed` and no other than those of `optional`. Raises BadInput.
 

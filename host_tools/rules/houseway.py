@@ -15,7 +15,7 @@ from typing import Any
 
 from dragoneye.errors import BadInput
 from host_tools.i18n import _
-from host_tools.rules.check import fields, shown, whole, word
+from host_tools.rules.check import fields, filled, shown, whole, word
 from host_tools.rules.tiles import Hands, Pair, Rank, Tile, parse, rank, splits, strength
 from host_tools.rules.tiles_text import individual_ranking
 
@@ -226,7 +226,9 @@ def _rule(row: Any, where: str) -> Rule:
     parts = fields(row, ("rule", "text", "prefer"), ("if", "unless", "play"), where)
     if not isinstance(parts["rule"], str) or not isinstance(parts["text"], str):
         raise BadInput(_("{where}: rule and text must be texts").format(where=where))
-    prefer = tuple(word(which, _PREFERENCES, f"{where}: prefer") for which in _list(parts["prefer"], where, "prefer"))
+    prefer = tuple(
+        word(which, _PREFERENCES, f"{where}: prefer") for which in filled(parts["prefer"], f"{where}: prefer")
+    )
     if_ = _split_condition(parts.get("if", {}), f"{where}, if")
     return Rule(
         parts["rule"],
@@ -236,12 +238,6 @@ def _rule(row: Any, where: str) -> Rule:
         _split_condition(parts["play"], f"{where}, play") if "play" in parts else if_,
         prefer,
     )
-
-
-def _list(value: Any, where: str, name: str) -> list[Any]:
-    if not isinstance(value, list) or not value:
-        raise BadInput(_("{where}: {name} must be a list that is not empty").format(where=where, name=name))
-    return value
 
 
 def _split_condition(value: Any, where: str) -> SplitCondition:
@@ -259,7 +255,7 @@ def _hand_condition(value: Any, where: str) -> HandCondition:
         ("tiles", lambda one: _tile_class(one, where)),
     ):
         if name in parts:
-            made[name] = tuple(check(one) for one in _list(parts[name], where, name))
+            made[name] = tuple(check(one) for one in filled(parts[name], f"{where}: {name}"))
     if len(made.get("tiles", ())) > 2:
         raise BadInput(_("{where}: tiles are of one or two classes").format(where=where))
     if "at_least" in parts:
@@ -270,7 +266,7 @@ def _hand_condition(value: Any, where: str) -> HandCondition:
 def _tile_class(value: Any, where: str) -> TileClass:
     """The tiles of a class: a list of numbers of spots and of single tiles."""
     found: set[Tile] = set()
-    for one in _list(value, where, "tiles"):
+    for one in filled(value, f"{where}: tiles"):
         if isinstance(one, str):
             found.add(parse(one))
         else:
@@ -281,7 +277,7 @@ def _tile_class(value: Any, where: str) -> TileClass:
 
 def _least_strength(value: Any, where: str) -> int:
     """The strength of the weakest hand of a value, [6], or of a value with a best tile, [3, "3-3"]."""
-    parts = _list(value, where, "at_least")
+    parts = filled(value, f"{where}: at_least")
     points = whole(parts[0], 0, 9, f"{where}: at_least")
     best = individual_ranking(parse(parts[1])) if len(parts) > 1 else 17
     found = [

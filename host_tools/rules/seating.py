@@ -6,9 +6,11 @@ direction. It is not the player position of a match wager: betting position k is
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack
 from host_tools.i18n import _
 from host_tools.rules.check import listed, whole, word
@@ -55,6 +57,49 @@ def order(total: int, positions: int, count_direction: str, deal_direction: str)
     step = 1 if word(deal_direction, DIRECTIONS, "deal_direction") == count_direction else -1
     deal = tuple((first - 1 + step * number) % positions + 1 for number in range(positions))
     return Order(first, deal, tuple(position for position in deal if position != 1))
+
+
+@dataclass(frozen=True)
+class Hands:
+    """What becomes of each position's tiles: `action` has a bet and plays, in order; `collected` is taken back."""
+
+    action: tuple[int, ...]
+    collected: tuple[int, ...]
+
+
+def hands_in_play(order: Order, bets: Collection[int] | None = None, dead: int | None = None) -> Hands:
+    """Who plays of those who were dealt: every position gets tiles, bet or not (card room sheet, rule 5).
+
+    The action passes on to the next position with a bet. `bets` are the deal positions with a bet (all if None);
+    `dead` is the dead hand's position (58 Pa. Code 621a.6(c)), which is counted and dealt but never plays. The tiles of
+    the others are collected, in the order of the deal. Raises BadInput.
+
+    >>> hands_in_play(order(9, 8, "counter-clockwise", "counter-clockwise"), bets={5, 3}, dead=8)
+    Hands(action=(3, 5), collected=(2, 4, 6, 7, 8))
+    """
+    last = len(order.deal)
+    if dead is not None:
+        whole(dead, 2, last, _("the dead hand's position"))
+    for position in bets or ():
+        whole(position, 2, last, _("a position with a bet"))
+        if position == dead:
+            raise BadInput(_("position {position} is the dead hand; it cannot bet").format(position=position))
+    action = tuple(one for one in order.action if (bets is None or one in bets) and one != dead)
+    return Hands(action, tuple(one for one in order.deal if one != 1 and one not in action))
+
+
+def seats(order: Order, bank_seat: int) -> tuple[int, ...]:
+    """The seats in the order of the deal when the bank sits at `bank_seat`.
+
+    Seats are counted from the house dealer, who sits at 1, in the count direction; the deal's count starts at the bank
+    wherever it sits, so deal position 1 is the bank's seat. Raises BadInput.
+
+    >>> seats(order(10, 8, "counter-clockwise", "counter-clockwise"), bank_seat=7)
+    (8, 1, 2, 3, 4, 5, 6, 7)
+    """
+    last = len(order.deal)
+    whole(bank_seat, 1, last, _("the bank's seat"))
+    return tuple((bank_seat - 1 + position - 1) % last + 1 for position in order.deal)
 
 
 def order_of_pack(total: int, pack: Pack) -> Order:
