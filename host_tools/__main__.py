@@ -17,6 +17,7 @@ from host_tools.cli.output import print_json
 # `tablectl seats` does not wait for the database.
 COMMANDS = {
     "bank": "bank",
+    "cards": "cards",
     "odds": "odds",
     "packs": "packs",
     "seats": "seats",
