@@ -19,9 +19,16 @@ COMMANDS = {
     "bank": "bank",
     "cards": "cards",
     "odds": "odds",
+    "demo": "demo",
+    "monitor": "tables",
     "packs": "packs",
+    "play": "tables",
+    "ports": "tables",
+    "rounds": "record",
     "seats": "seats",
+    "show": "record",
     "tiles": "tiles",
+    "virtual": "tables",
     "wagers": "wagers",
 }
 

@@ -119,8 +119,6 @@ def _whole(pack):
     missing = [key for key in KEYS if key not in pack.values]
     if missing:
         raise BadInput("rule pack %s: no value for %s; give it or name a base" % (pack.name, ", ".join(missing)))
-    if pack["player_positions"] > 6 and pack["positions"] < 6:
-        raise BadInput("rule pack %s: player_positions is larger than the table" % pack.name)
     return pack
 
 
@@ -165,7 +163,8 @@ def _resolve(name, where, depth):
             data = json.load(file)
     except OSError:
         raise BadInput("rule pack %s: the file cannot be read" % path)
-    except ValueError:
+    except (ValueError, RuntimeError):
+        # RuntimeError: nested deeper than the stack.
         raise BadInput("rule pack %s: the file is not JSON" % path)
     return from_dict(data, path, depth)
 

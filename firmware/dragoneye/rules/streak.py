@@ -67,7 +67,7 @@ class Streak:
         if stake == 0:
             self.leave(position)
         else:
-            self.parts[position] = stake
+            self.parts[position] = min(stake, self.parts[position])
         return True
 
     def leave(self, position):

@@ -1,0 +1,150 @@
+"""How a round is told: what a dealer would call, on a terminal or in a pipe, and as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from dragoneye.protocol import VOIDS
+from host_tools.cli.numbers import money
+from host_tools.i18n import _
+
+Message = dict[str, Any]
+
+
+def who(position: int) -> str:
+    """A player position, or the dealer for 0."""
+    return _("position {position}").format(position=position) if position else _("the dealer")
+
+
+def signed(cents: int) -> str:
+    """Money with its sign: what somebody is up or down."""
+    return ("+" if cents > 0 else "") + money(cents)
+
+
+def dice_text(dice: list[int], eye: int) -> Text:
+    """The three dice in their order; the dragon's eye die stands in double angle brackets, not by colour alone."""
+    text = Text()
+    for index, die in enumerate(dice):
+        text.append(" " if index else "")
+        text.append(f"«{die}»" if index == eye else f" {die} ", style="bold red" if index == eye else "bold")
+    return text
+
+
+def house_net(result: Message, tiles: Message | None) -> int:
+    """What the table is up or down in a round: dice wagers and tile bets, in cents."""
+    return -result["net"] - (sum(player["net"] for player in tiles["players"]) if tiles else 0)
+
+
+def as_json(stored: Message, voids: list[str]) -> Message:
+    """A stored round as one JSON object (see docs/using.md)."""
+    result, tiles = stored.get("result"), stored.get("tiles")
+    data: Message = {key: stored[key] for key in ("round", "table", "utc", "status", "shaker")}
+    data["voids"] = voids
+    if result:
+        data.update({key: result[key] for key in ("dice", "eye", "total", "manual", "level", "streak")})
+        data["wagers"] = [
+            {
+                "position": position,
+                "wager": wager,
+                "stake": stake,
+                "odds": odds,
+                "profit": stake * odds if odds else -stake,
+            }
+            for position, wager, stake, odds in result["rows"]
+        ]
+        if tiles:
+            data.update({key: tiles[key] for key in ("start", "deal", "action")})
+            data["tiles"] = {"bank": tiles["bank"], "players": tiles["players"]}
+        data["net"] = house_net(result, tiles)
+    return data
+
+
+def print_round(console: Console, stored: Message, voids: list[str]) -> None:
+    """Tell a stored round (host_tools.store) line by line."""
+    result, tiles = stored.get("result"), stored.get("tiles")
+    console.print(
+        Text.assemble(
+            (_("Round {number}").format(number=stored["round"]), "bold"),
+            _(" · {who} shakes").format(who=who(stored["shaker"])),
+        )
+    )
+    for reason in voids:
+        _line(console, _("void"), f"{reason}: {VOIDS.get(reason, reason)}")
+    if not result:
+        _line(console, _("result"), _("none: the round is void") if stored["status"] == "void" else _("none yet"))
+        return
+    text = dice_text(result["dice"], result["eye"])
+    text.append(
+        _("   total {total}   (the dragon's eye die shows {eye})").format(
+            total=result["total"], eye=result["dice"][result["eye"]]
+        )
+    )
+    _line(console, _("dice"), text)
+    if result["manual"] is not None:
+        _line(console, _("manual"), _("entered by hand: {reason}").format(reason=result["manual"]))
+    if result["level"]:
+        _line(console, _("triple"), _("bonus level {level}").format(level=result["level"]))
+    if tiles:
+        _line(
+            console,
+            _("deal"),
+            _("deal position {start} first: {deal}; action {action}").format(
+                start=tiles["start"],
+                deal=" ".join(map(str, tiles["deal"])),
+                action=" ".join(map(str, tiles["action"])),
+            ),
+        )
+    _print_wagers(console, result)
+    if tiles:
+        _print_tiles(console, tiles)
+    _line(console, _("net"), Text(_("table {net}").format(net=signed(house_net(result, tiles))), style="bold"))
+
+
+def _print_wagers(console: Console, result: Message) -> None:
+    by_position: dict[int, list[list[Any]]] = {}
+    for row in result["rows"]:
+        by_position.setdefault(row[0], []).append(row)
+    if not by_position:
+        _line(console, _("wagers"), _("no dice wagers"))
+    label = _("wagers")
+    for position, rows in by_position.items():
+        told = []
+        net = 0
+        for _position, wager, stake, odds in rows:
+            net += stake * odds if odds else -stake
+            told.append(
+                _("{wager} {stake} pays {odds} to 1").format(wager=wager, stake=money(stake), odds=odds)
+                if odds
+                else _("{wager} {stake} loses").format(wager=wager, stake=money(stake))
+            )
+        _line(console, label, f"{who(position)}: {', '.join(told)}  {signed(net)}")
+        label = ""
+
+
+def _print_tiles(console: Console, tiles: Message) -> None:
+    words = {"win": _("wins"), "lose": _("loses"), "push": _("pushes")}
+    bank = tiles["bank"]
+    _line(console, _("tiles"), _("bank: {hands}").format(hands=_hands(bank)))
+    for player in tiles["players"]:
+        commission = (
+            _(" (commission {commission})").format(commission=money(player["commission"]))
+            if player["commission"]
+            else ""
+        )
+        _line(
+            console,
+            "",
+            f"{who(player['position'])}: {_hands(player)}  {money(player['stake'])} {words[player['result']]}"
+            f"  {signed(player['net'])}{commission}",
+        )
+
+
+def _hands(hands: Message) -> str:
+    return _("high {high}, low {low}").format(high="/".join(hands["high"]), low="/".join(hands["low"]))
+
+
+def _line(console: Console, label: str, text: str | Text) -> None:
+    console.print(Text.assemble((f"  {label:<8}", "dim"), text))

@@ -1,0 +1,124 @@
+"""`tablectl demo`: rounds on a virtual table, from the shake to the stored round."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from boards.virtual.client import Table
+from boards.virtual.model import default_tags
+from dragoneye.rules.packs import Pack, load
+from host_tools import provision
+from host_tools.cli import call
+from host_tools.cli.call import house_net, print_round, signed
+from host_tools.cli.common import db_option, open_store, void_reasons
+from host_tools.cli.output import console, json_option, print_json
+from host_tools.cli.packs import pack_option
+from host_tools.dealer import Dealer, VirtualLid, deal_tiles, plan_round
+from host_tools.device import Device
+from host_tools.i18n import _
+from host_tools.store import Store, default_path
+
+# The demo's own table, so that its record is never taken for a real one's.
+UID = "DE30000000000001"
+COCKED_ROUND = 3
+
+
+@contextlib.contextmanager
+def virtual_table(pack: Pack, seed: int, uid: str, waits: dict[str, dict[str, int]]) -> Iterator[Table]:
+    """A provisioned virtual table that is gone afterwards; `waits` are settings and profile."""
+    with tempfile.TemporaryDirectory(prefix="dragoneye-") as folder:
+        provision.write(Path(folder) / "provision", "rpi_pico", pack, default_tags(), 0, **waits)
+        with Table(Path(folder) / "table", seed=seed, uid=uid, provision=Path(folder) / "provision") as table:
+            yield table
+
+
+@click.command()
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100_000), help="How many rounds.")
+@click.option("--seed", default=2026, show_default=True, type=click.IntRange(0, 2**30 - 1), help="Of dice and players.")
+@pack_option()
+@db_option
+@json_option
+def demo(rounds: int, seed: int, pack: str, db: Path | None, as_json: bool) -> None:
+    """Play rounds on a virtual table: the controller's own firmware, no hardware.
+
+    Without --db the demo keeps a record of its own, begun anew each time.
+    """
+    chosen = load(pack)
+    path = db or default_path().with_name("demo.db")
+    if db is None:
+        for name in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+            name.unlink(missing_ok=True)
+    store = open_store(path)
+    started = time.monotonic()
+    try:
+        with virtual_table(chosen, seed, UID, provision.QUICK) as table:
+            device = Device(table.port, store)
+            out = console()
+            if not as_json:
+                hello = device.table
+                out.print(
+                    _("Table {uid}: firmware {fw} ({build}) on MicroPython {micropython}, rule pack {pack}").format(
+                        pack=chosen.title, **{key: hello[key] for key in ("uid", "fw", "build", "micropython")}
+                    )
+                )
+            net = 0
+            rng = random.Random(seed)
+            dealer = Dealer(device, chosen, VirtualLid(table))
+            for count in range(1, rounds + 1):
+                if count == COCKED_ROUND:
+                    # One die leans on the wall once: a void roll, shaken again.
+                    table.do("fault", name="cocked", die=1, rolls=1)
+                net += _play_one(dealer, store, rng, chosen, as_json)
+            seconds = time.monotonic() - started
+            if as_json:
+                print_json(
+                    {
+                        "summary": {
+                            "rounds": rounds,
+                            "net": net,
+                            "seed": seed,
+                            "pack": chosen.name,
+                            "table": device.uid,
+                            "db": str(path),
+                            "seconds": round(seconds, 3),
+                        }
+                    }
+                )
+            else:
+                out.print(
+                    _("{rounds} rounds in {seconds:.1f} s; the table's net is {net}.").format(
+                        rounds=rounds, seconds=seconds, net=signed(net)
+                    )
+                )
+                named = f" --db {path}"
+                out.print(_("See more: tablectl rounds{db} · tablectl show {n}{db}").format(db=named, n=rounds))
+            device.close()
+    finally:
+        store.close()
+
+
+def _play_one(dealer: Dealer, store: Store, rng: random.Random, pack: Pack, as_json: bool) -> int:
+    """Play, store and print one round; the table's net in cents."""
+    device = dealer.device
+    plan = plan_round(rng, pack, device.refresh()["streak"])
+    number = dealer.play(plan)
+    device.wait_stored()
+    stored = store.round(number, device.uid)
+    if stored["status"] == "settled":
+        store.add_tiles(device.uid, number, deal_tiles(plan, stored["result"]["total"], pack))
+        stored = store.round(number, device.uid)
+    voids = void_reasons(store, device.uid, number)
+    if as_json:
+        print_json(call.as_json(stored, voids))
+    else:
+        print_round(console(), stored, voids)
+    if stored["status"] != "settled":
+        return 0
+    return house_net(stored["result"], stored.get("tiles"))

@@ -1,0 +1,365 @@
+"""`tablectl ports`, `monitor`, `play` and `virtual`: working with a table on a port."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from serial.tools import list_ports
+
+from boards.virtual.client import Control, TableError
+from boards.virtual.model import default_tags
+from dragoneye import protocol
+from dragoneye.errors import BadInput
+from dragoneye.rules.packs import Pack, load
+from host_tools import provision
+from host_tools.cli import call
+from host_tools.cli.common import db_option, open_store, void_reasons
+from host_tools.cli.output import console, json_option, print_json, table
+from host_tools.cli.packs import pack_option
+from host_tools.dealer import Dealer, HumanLid, Lid, VirtualLid, plan_round
+from host_tools.device import Device
+from host_tools.i18n import _
+from host_tools.link import LinkClosed, Refused, SessionLost
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Message = dict[str, Any]
+
+
+def port_option(function: Function) -> Function:
+    """Add `--port` as the argument `port`."""
+    return click.option("--port", required=True, help="Serial port of the table; see `tablectl ports`.")(function)
+
+
+@click.command()
+@json_option
+def ports(as_json: bool) -> None:
+    """The serial ports of this computer; a Pico's serial number is the table's unique id."""
+    found = [
+        {"port": port.device, "serial": port.serial_number, "usb": _usb_id(port.vid, port.pid), "is": port.description}
+        for port in sorted(list_ports.comports())
+    ]
+    if as_json:
+        for port in found:
+            print_json(port)
+        return
+    if not found:
+        console().print(_("no serial port is there; `tablectl virtual --dir FOLDER` makes one without hardware"))
+        return
+    rows = table(_("port"), _("serial number"), _("USB"), _("is"))
+    for port in found:
+        rows.add_row(*[str(value or "") for value in port.values()])
+    console().print(rows)
+
+
+def _usb_id(vendor: int | None, product: int | None) -> str | None:
+    return f"{vendor:04x}:{product:04x}" if vendor is not None and product is not None else None
+
+
+def describe(kind: str, data: Message) -> str:
+    """One line for a live state or a record."""
+    if kind == "state":
+        words = f"{data['state']} · {protocol.STATES.get(data['state'], '')}"
+        if data["state"] == protocol.VOID:
+            words += f" · {data['void']}: {protocol.VOIDS.get(data['void'], '')}"
+            if data["call"]:
+                words += _(" · call a supervisor")
+        if data.get("fault"):
+            words += f" · {data['fault']}: {data['detail']}"
+        if data["round"]:
+            words += _(" · round {round}, {who} shakes").format(round=data["round"], who=call.who(data["shaker"]))
+        if data["bets_open"]:
+            words += _(" · bets open, the table could owe {cents} cents").format(cents=data["liability"])
+        if data["streak"]["count"]:
+            words += _(" · triples in a row: {count}").format(count=data["streak"]["count"])
+        if data["lid_open"]:
+            words += _(" · lid open")
+        return words
+    return f"{kind}: " + ", ".join(f"{key} {json.dumps(data[key])}" for key in sorted(data) if data[key] is not None)
+
+
+class Teller:
+    """Prints records and live states as they come, each state once."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._last = ""
+
+    def __call__(self, kind: str, data: Message) -> None:
+        if self._as_json:
+            print_json({kind: data})
+            sys.stdout.flush()
+            return
+        line = describe(kind, data)
+        if kind == "state" and line == self._last:
+            return
+        if kind == "state":
+            self._last = line
+        console().print(line, style="dim" if kind != "state" else "", markup=False)
+
+
+@click.command()
+@port_option
+@click.option("--seconds", type=click.FloatRange(0), help="Stop after so long (default: until Ctrl-C).")
+@db_option
+@json_option
+def monitor(port: str, seconds: float | None, db: Path | None, as_json: bool) -> None:
+    """Show what a table says, live, and keep its record; comes back after a pulled cable."""
+    store = open_store(db)
+    teller = Teller(as_json)
+    device = Device(port, store, teller)
+    teller("state", device.state)
+    end = None if seconds is None else time.monotonic() + seconds
+    try:
+        while end is None or time.monotonic() < end:
+            try:
+                device.poll(0.2)
+            except (LinkClosed, SessionLost) as error:
+                click.echo(_("{error}; waiting for it to come back").format(error=error), err=True)
+                teller("state", device.reconnect(3600.0))
+    except KeyboardInterrupt:
+        pass
+    finally:
+        device.close()
+        store.close()
+
+
+def parse_request(line: str) -> tuple[str, Message]:
+    """A request as a dealer types it: its name, then its fields in order or as name=value; wagers as `match 500`.
+
+    Raises BadInput naming the request and what it takes.
+
+    >>> parse_request("bets 3 match 500 bonus 100")
+    ('bets', {'position': 3, 'wagers': {'match': 500, 'bonus': 100}})
+    >>> parse_request("manual 3 3 4 reason='reader down'")
+    ('manual', {'dice': [3, 3, 4], 'reason': 'reader down'})
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise BadInput(f"{line.strip()}: {error}") from None
+    name, words = words[0], words[1:]
+    if name not in protocol.REQUESTS or name == "hello":
+        allowed = ", ".join(sorted(set(protocol.REQUESTS) - {"hello"}))
+        raise BadInput(
+            _("there is no request {name}; there are {allowed}").format(name=json.dumps(name), allowed=allowed)
+        )
+    fields = protocol.REQUESTS[name][2]
+    kinds = {field[0]: field[1] for field in fields}
+    given: Message = {}
+    plain = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if equals and key in kinds:
+            given[key] = _field(name, key, kinds[key], [value])
+        else:
+            plain.append(word)
+    for field in fields:
+        key, kind = field[0], field[1]
+        if key in given or not plain:
+            continue
+        count = {"dice": 3, "wagers": len(plain)}.get(kind, 1)
+        given[key] = _field(name, key, kind, plain[:count])
+        plain = plain[count:]
+    if plain:
+        takes = " ".join(field[0] for field in fields) or _("nothing")
+        raise BadInput(_("{name}: {words} is too much; it takes {takes}").format(name=name, words=plain, takes=takes))
+    # The table checks the same; here the mistake is told before anything is sent.
+    try:
+        protocol.check_request({"q": name, **given})
+    except protocol.Problem as problem:
+        raise BadInput(problem.why) from None
+    return name, given
+
+
+def _field(name: str, key: str, kind: str, words: list[str]) -> Any:
+    try:
+        if kind == "int":
+            return int(words[0])
+        if kind == "flag":
+            return {"yes": True, "true": True, "no": False, "false": False}[words[0].lower()]
+        if kind == "dice":
+            return [int(word) for word in (words if len(words) > 1 else words[0].split(","))]
+        if kind == "wagers":
+            if len(words) % 2:
+                raise ValueError
+            return {wager: int(cents) for wager, cents in zip(words[::2], words[1::2], strict=True)}
+    except (ValueError, KeyError):
+        wanted = {
+            "int": _("a whole number"),
+            "flag": _("yes or no"),
+            "dice": _("three values from 1 to 6"),
+            "wagers": _("wagers and whole cents in turn, for example match 500 odd 100"),
+        }[kind]
+        raise BadInput(
+            _("{name}: {key} is {words}; allowed: {wanted}").format(
+                name=name, key=key, words=json.dumps(" ".join(words)), wanted=wanted
+            )
+        ) from None
+    return words[0]
+
+
+@click.command()
+@port_option
+@click.option("--rounds", type=click.IntRange(1), help="Play so many rounds by itself with likely wagers.")
+@click.option("--seed", default=2026, show_default=True, help="Of those wagers.")
+@pack_option()
+@db_option
+@json_option
+def play(port: str, rounds: int | None, seed: int, pack: str, db: Path | None, as_json: bool) -> None:
+    """Deal at a table: requests from standard input, or --rounds played by itself.
+
+    Each line is a request with its fields: `open 3`, `bets 2 match 500 odd 100`, `close`, `shake`, `unlock`, `finish`,
+    `void REASON`, `status` ... Wagers are in cents. A refusal says why and the next line is read; the exit code is then
+    2. With --rounds a person opens and shuts the lid when told to; on a virtual table that is done too.
+    """
+    store = open_store(db)
+    try:
+        if rounds is not None:
+            chosen = load(pack)
+            device = Device(port, store)
+            try:
+                _play_rounds(device, chosen, rounds, random.Random(seed), as_json)
+            finally:
+                device.close()
+            return
+        device = Device(port, store, Teller(as_json))
+        try:
+            sys.exit(_play_lines(device, as_json))
+        finally:
+            with contextlib.suppress(BadInput):
+                device.wait_stored(2.0)
+            device.close()
+    finally:
+        store.close()
+
+
+def lid_of(port: str) -> Lid:
+    """The lid of the virtual table whose port this is, or a person's hands."""
+    folder = Path(port).parent
+    if (folder / "control").exists():
+        try:
+            return VirtualLid(Control(folder))
+        except TableError:
+            pass
+    return HumanLid(lambda words: click.echo(f">>> {words}", err=True))
+
+
+def _play_rounds(device: Device, pack: Pack, rounds: int, rng: random.Random, as_json: bool) -> None:
+    if device.table["pack"] != pack.name:
+        raise BadInput(
+            _("the table plays by the rule pack {theirs}; give --pack {theirs}").format(theirs=device.table["pack"])
+        )
+    lid = lid_of(device.port)
+    dealer = Dealer(device, pack, lid, patience=60.0 if isinstance(lid, VirtualLid) else 3600.0)
+    store = device.sink
+    for _count in range(rounds):
+        number = dealer.play(plan_round(rng, pack, device.refresh()["streak"]))
+        device.wait_stored()
+        stored = store.round(number, device.uid)  # type: ignore[attr-defined]
+        voids = void_reasons(store, device.uid, number)  # type: ignore[arg-type]
+        if as_json:
+            print_json(call.as_json(stored, voids))
+        else:
+            call.print_round(console(), stored, voids)
+
+
+def _play_lines(device: Device, as_json: bool) -> int:
+    code = 0
+    interactive = sys.stdin.isatty()
+    while True:
+        if interactive:
+            click.echo("> ", nl=False)
+        line = sys.stdin.readline()
+        if not line:
+            return code
+        if not line.strip():
+            device.poll(0.05)
+            continue
+        try:
+            name, fields = parse_request(line)
+            answer = device.request(name, **fields)
+            if as_json:
+                print_json({name: answer})
+            else:
+                console().print(f"{name}: {json.dumps(answer)}", markup=False)
+            if name == "shake":
+                device.state = {}
+                device.wait_for((protocol.LOCKED, protocol.VOID), 60.0)
+        except (LinkClosed, SessionLost) as error:
+            click.echo(_("{error}; waiting for it to come back").format(error=error), err=True)
+            device.reconnect()
+            code = 2
+        except Refused as refused:
+            code = 2
+            if as_json:
+                print_json({"error": str(refused), "code": refused.code, "state": refused.state})
+            else:
+                click.echo(f"tablectl: error: {refused}", err=True)
+        except BadInput as error:
+            code = 2
+            if as_json:
+                print_json({"error": str(error)})
+            else:
+                click.echo(f"tablectl: error: {error}", err=True)
+        device.poll(0.05)
+
+
+@click.command()
+@click.option(
+    "--dir", "folder", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder of the table."
+)
+@click.option("--seed", default=1, show_default=True, help="What its dice depend on.")
+@click.option("--do", "what", help='Do one thing to a table that runs there, for example "lid open" or "help".')
+@pack_option()
+@json_option
+def virtual(folder: Path, seed: int, what: str | None, pack: str, as_json: bool) -> None:
+    """Run a virtual table in FOLDER until Ctrl-C, or --do something to the one that runs there.
+
+    The table's port is FOLDER/port: `tablectl play --port FOLDER/port`. What lies on it and its flash stay in FOLDER.
+    """
+    if what is not None:
+        _steer(folder, what)
+        return
+    from boards.virtual.client import Table
+
+    provision.write(folder / "provision", "rpi_pico", load(pack), default_tags(), 0, **provision.QUICK)
+    try:
+        with Table(folder, seed=seed, provision=folder / "provision") as bench:
+            if as_json:
+                print_json({"port": bench.port})
+                sys.stdout.flush()
+            else:
+                click.echo(_("virtual table at {port}; Ctrl-C ends it").format(port=bench.port))
+            with contextlib.suppress(KeyboardInterrupt):
+                while True:
+                    time.sleep(1)
+    except TableError as error:
+        raise BadInput(str(error)) from None
+
+
+def _steer(folder: Path, what: str) -> None:
+    words = shlex.split(what)
+    if not words:
+        raise BadInput(_('--do is empty; "help" lists what can be done'))
+    arguments: Message = {}
+    for word in words[1:]:
+        key, equals, value = word.partition("=")
+        if not equals:
+            key, value = "to", word
+        try:
+            arguments[key] = json.loads(value)
+        except ValueError:
+            arguments[key] = value
+    try:
+        print_json(Control(folder).do(words[0], **arguments))
+    except TableError as error:
+        raise BadInput(str(error)) from None
