@@ -136,6 +136,8 @@ def test_a_result_needs_two_agreeing_passes_in_a_row(passes: list[set[str] | Non
         ([(1, 2, 3), (1, 2), (1, 2, 3)], 3, (3, (None, DIE_MISSING))),
         ([(1, 2, 3), (1, 2), (1, 2, 3), (1, 2, 3)], 4, (4, ((6, 5, 4), None))),
         ([(1, 2), (1, 2)], 2, (2, (None, DIE_MISSING))),
+        ([(1, 2), (1, 2, 3)], 2, (2, (None, DIE_MISSING))),
+        ([(1, 2), (1, 2, 3), (1, 2, 4)], 3, (3, (None, NOT_SETTLED))),
     ],
 )
 def test_passes_by_example(passes: list[tuple[int, ...]], tries: int, said: object) -> None:
