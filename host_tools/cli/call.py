@@ -35,7 +35,8 @@ def dice_text(dice: list[int], eye: int) -> Text:
 
 def house_net(result: Message, tiles: Message | None) -> int:
     """What the table is up or down in a round: dice wagers and tile bets, in cents."""
-    return -result["net"] - (sum(player["net"] for player in tiles["players"]) if tiles else 0)
+    players = tiles["players"] if tiles else []
+    return -int(result["net"]) - sum(int(player["net"]) for player in players)
 
 
 def as_json(stored: Message, voids: list[str]) -> Message:

@@ -20,6 +20,7 @@ from boards.virtual.model import default_tags
 from dragoneye import protocol
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack, load
+from dragoneye.text import show
 from host_tools import provision
 from host_tools.cli import call
 from host_tools.cli.common import db_option, open_store, void_reasons
@@ -149,9 +150,7 @@ def parse_request(line: str) -> tuple[str, Message]:
     name, words = words[0], words[1:]
     if name not in protocol.REQUESTS or name == "hello":
         allowed = ", ".join(sorted(set(protocol.REQUESTS) - {"hello"}))
-        raise BadInput(
-            _("there is no request {name}; there are {allowed}").format(name=json.dumps(name), allowed=allowed)
-        )
+        raise BadInput(_("there is no request {name}; there are {allowed}").format(name=show(name), allowed=allowed))
     fields = protocol.REQUESTS[name][2]
     kinds = {field[0]: field[1] for field in fields}
     given: Message = {}
@@ -201,7 +200,7 @@ def _field(name: str, key: str, kind: str, words: list[str]) -> Any:
         }[kind]
         raise BadInput(
             _("{name}: {key} is {words}; allowed: {wanted}").format(
-                name=name, key=key, words=json.dumps(" ".join(words)), wanted=wanted
+                name=name, key=key, words=show(" ".join(words)), wanted=wanted
             )
         ) from None
     return words[0]
