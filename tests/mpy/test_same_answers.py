@@ -124,14 +124,6 @@ def test_what_bad_input_is_told(micropython: Run, cpython: Run) -> None:
         ("options", {"after_third": "später"}),
         ("case", case(dice={"b": 1})),
         ("options", {"zero": 1, "one": 2, "two": 3, "three": 4}),
-        pytest.param(
-            ("case", case(dice={"b": 1, "a": 2, "c": 3})),
-            marks=pytest.mark.xfail(reason="show keeps a dict's order, and a dict has none under MicroPython"),
-        ),
-        pytest.param(
-            ("case", case(wager="\b")),
-            marks=pytest.mark.xfail(reason=r"CPython writes \b where MicroPython writes \u0008"),
-        ),
     ],
 )
 def test_what_bad_input_in_other_letters_or_of_many_parts_is_told(
