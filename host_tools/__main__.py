@@ -11,6 +11,7 @@ import click
 from dragoneye import __version__
 from dragoneye.errors import BadInput
 from host_tools import i18n
+from host_tools.cli.helptext import in_language
 from host_tools.cli.output import print_json
 
 # command -> module of host_tools.cli with a click command of that name; loaded when it is used, so that
@@ -44,13 +45,25 @@ class Commands(click.Group):
             return None
         module = importlib.import_module("host_tools.cli." + COMMANDS[cmd_name])
         command: click.Command = getattr(module, cmd_name)
-        return command
+        return in_language(command)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        in_language(self)
+        help_option = self.get_help_option(ctx)
+        if help_option is not None:
+            help_option.help = i18n._("Show this message and exit.")
+        super().format_help(ctx, formatter)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise click.UsageError(f"there is no command {args[0]!r}; there are {', '.join(sorted(COMMANDS))}", ctx)
+            raise click.UsageError(
+                i18n._("there is no command {name}; there are {names}").format(
+                    name=ascii(args[0]), names=", ".join(sorted(COMMANDS))
+                ),
+                ctx,
+            )
         return super().resolve_command(ctx, args)
 
 
@@ -64,10 +77,16 @@ def _language_of_environment() -> str:
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tablectl")
-@click.option("--lang", type=click.Choice(i18n.LANGUAGES), help="Language of what is printed (default: LANG, or en).")
-def cli(lang: str | None) -> None:
+@click.option(
+    "--lang",
+    type=click.Choice(i18n.LANGUAGES),
+    is_eager=True,
+    expose_value=False,
+    callback=lambda _ctx, _param, lang: i18n.set_language(lang or _language_of_environment()),
+    help="Language of what is printed (default: LANG, or en).",
+)
+def cli() -> None:
     """The dragon's eye table: play rounds, keep the record, deal seats, score hands."""
-    i18n.set_language(lang or _language_of_environment())
 
 
 def main() -> None:

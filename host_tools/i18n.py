@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gettext as _gettext
+import os
 from pathlib import Path
 
 LANGUAGES = ("en", "es")
@@ -17,6 +18,10 @@ def set_language(language: str) -> None:
     global _chosen, _catalogue
     _chosen = language
     _catalogue = _gettext.translation("tablectl", _FOLDER, [language], fallback=True)
+    # What click prints itself goes through the standard library's default domain.
+    os.environ["LANGUAGE"] = language
+    _gettext.bindtextdomain("tablectl", str(_FOLDER))
+    _gettext.textdomain("tablectl")
 
 
 def language() -> str:

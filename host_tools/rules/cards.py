@@ -124,7 +124,7 @@ def parse(text: Any) -> Card:
     )
 
 
-def parse_hand(values: Any, what: str = "hand", decks: int = DECKS) -> tuple[Card, ...]:
+def parse_hand(values: Any, what: str = "", decks: int = DECKS) -> tuple[Card, ...]:
     """Five cards out of a list of texts, none there more often than `decks` allow; `what` names it. Raises BadInput.
 
     >>> parse_hand(["AS"] * 5)[0]
@@ -133,7 +133,7 @@ def parse_hand(values: Any, what: str = "hand", decks: int = DECKS) -> tuple[Car
     Traceback (most recent call last):
     dragoneye.errors.BadInput: AS is there 5 times; 4 decks have 4
     """
-    hand = tuple(parse(text) for text in listed(values, 5, what, _("cards")))
+    hand = tuple(parse(text) for text in listed(values, 5, what or _("hand"), _("cards")))
     check_decks(hand, decks)
     return hand
 

@@ -101,12 +101,15 @@ def filled(value: Any, what: str) -> list[Any]:
     )
 
 
-def fields(value: Any, needed: Sequence[str], optional: Sequence[str] = (), what: str = "the case") -> dict[str, Any]:
+def fields(value: Any, needed: Sequence[str], optional: Sequence[str] = (), what: str = "") -> dict[str, Any]:
     """`value` if it is an object with every field of `needed` and no other than those of `optional`. Raises BadInput.
+
+    `what` names it, if it is not the case itself.
 
     >>> fields({"stake": 5}, ["stake"], ["pack"])
     {'stake': 5}
     """
+    what = what or _("the case")
     if not isinstance(value, dict):
         raise BadInput(
             _("{what} is {value}; needed: an object with {fields}").format(

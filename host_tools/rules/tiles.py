@@ -218,13 +218,13 @@ def parse_tiles(values: Any, length: int, what: str) -> tuple[Tile, ...]:
     return tiles
 
 
-def parse_pair(values: Any, what: str = "hand") -> Pair:
+def parse_pair(values: Any, what: str = "") -> Pair:
     """Two tiles out of a list of two texts, from one set. Raises BadInput naming `what`.
 
     >>> parse_pair(["1-2", "4-2"])
     (1-2, 2-4)
     """
-    first, second = parse_tiles(values, 2, what)
+    first, second = parse_tiles(values, 2, what or _("hand"))
     return first, second
 
 

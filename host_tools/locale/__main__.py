@@ -1,0 +1,160 @@
+"""Collects every text that a person reads, merges it into the .po catalogues and compiles the .mo files.
+
+    python -m host_tools.locale
+
+Texts come from `_("...")` in the sources, the help of every command, the house ways' data, and the few words that click
+prints itself. New texts are left empty in the .po file, for a person to translate; then run this again.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from inspect import cleandoc
+from pathlib import Path
+
+import click
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_dir
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+from dragoneye.rules.packs import WAGERS
+from host_tools.i18n import LANGUAGES
+
+FOLDER = Path(__file__).parent
+SOURCES = FOLDER.parent
+DOMAIN = "tablectl"
+
+# What click prints round our own help and errors.
+CLICK: tuple[str | tuple[str, str], ...] = (
+    "Usage:",
+    "Options",
+    "Commands",
+    "Positional arguments",
+    "default: {default}",
+    "required",
+    "file",
+    "Show the version and exit.",
+    "Show this message and exit.",
+    "Try '{command} {option}' for help.",
+    "Missing command.",
+    "Missing option",
+    "Missing argument",
+    "Missing parameter",
+    "No such command {name!r}.",
+    "No such option {name!r}.",
+    "Could not open file {filename!r}: {message}",
+    "Invalid value for {param_hint}: {message}",
+    "Invalid value: {message}",
+    "Option {name!r} does not take a value.",
+    "{value!r} is not a valid {number_type}.",
+    "{name} {filename!r} is a directory.",
+    ("Did you mean {possibility}?", "(Did you mean one of: {possibilities}?)"),
+    ("{value!r} is not {choice}.", "{value!r} is not one of {choices}."),
+    ("Got unexpected extra argument ({args})", "Got unexpected extra arguments ({args})"),
+    ("Option {name!r} requires an argument.", "Option {name!r} requires {nargs} arguments."),
+)
+
+
+def _texts_of(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
+    if command.help:
+        yield cleandoc(command.help), name
+    for parameter in command.params:
+        text = getattr(parameter, "help", None)
+        if text:
+            yield text, name
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for child in command.list_commands(context):
+            found = command.get_command(context, child)
+            assert found is not None
+            yield from _texts_of(found, f"{name}.{child}")
+
+
+def _house_ways() -> Iterator[tuple[str, str]]:
+    for path in sorted((SOURCES / "rules" / "data" / "house_ways").glob("*.json")):
+        way = json.loads(path.read_text(encoding="utf-8"))
+        for text in (way["title"], way.get("ends", ""), *(rule["text"] for rule in way["rules"])):
+            if text:
+                yield text, path.name
+
+
+def template() -> Catalog:
+    """Every text that a person reads, with where it is from.
+
+    >>> "Supreme pair (2-4, 1-2)" in template()
+    True
+    """
+    from host_tools.__main__ import cli
+
+    catalogue = Catalog(domain=DOMAIN, project="dragoneye-table", charset="utf-8")
+    for file, _line, message, _comments, _context in extract_from_dir(SOURCES, keywords={"_": None}):
+        catalogue.add(message, locations=[(file, 0)])
+    for text, where in (*_texts_of(cli, "tablectl"), *_house_ways()):
+        catalogue.add(text, locations=[(where, 0)])
+    for words in CLICK:
+        catalogue.add(words, locations=[("click", 0)])
+    for text in WAGERS:
+        catalogue.add(text, locations=[("wagers", 0)])
+    return catalogue
+
+
+def forms(message: str | tuple[str, ...] | list[str] | None) -> tuple[str, ...]:
+    """The forms of a message or of its translation: one or, where it has a plural, two; an empty one if there is none.
+
+    >>> forms("a"), forms(("a", "b")), forms(None)
+    (('a',), ('a', 'b'), ('',))
+    """
+    if isinstance(message, str):
+        return (message,)
+    return tuple(message) if message else ("",)
+
+
+def path_of(language: str, suffix: str) -> Path:
+    """The catalogue file of a language; `suffix` is "po" or "mo"."""
+    return FOLDER / language / "LC_MESSAGES" / f"{DOMAIN}.{suffix}"
+
+
+def read(language: str) -> Catalog:
+    """The catalogue of a language as it is in its .po file.
+
+    >>> read("es").locale_identifier
+    'es'
+    """
+    with path_of(language, "po").open("rb") as file:
+        return read_po(file, locale=language, domain=DOMAIN)
+
+
+def compiled(catalogue: Catalog) -> bytes:
+    """A catalogue as the bytes of a .mo file."""
+    buffer = io.BytesIO()
+    write_mo(buffer, catalogue)
+    return buffer.getvalue()
+
+
+def update(language: str) -> int:
+    """Bring the .po and .mo files of a language up to date; returns how many texts wait for a translation."""
+    current = template()
+    catalogue = read(language) if path_of(language, "po").exists() else Catalog(locale=language, domain=DOMAIN)
+    catalogue.update(current, no_fuzzy_matching=True)
+    catalogue.obsolete.clear()
+    catalogue.header_comment = f"# What tablectl prints, in {language}."
+    catalogue.fuzzy = False
+    catalogue.project, catalogue.version = DOMAIN, "1"
+    catalogue.last_translator = catalogue.language_team = catalogue.msgid_bugs_address = ""
+    # The time of writing would make every file differ from the last.
+    catalogue.creation_date = catalogue.revision_date = datetime(2000, 1, 1, tzinfo=timezone.utc)
+    path_of(language, "po").parent.mkdir(parents=True, exist_ok=True)
+    with path_of(language, "po").open("wb") as file:
+        write_po(file, catalogue, width=100, sort_output=True, omit_header=False, include_lineno=False)
+    path_of(language, "mo").write_bytes(compiled(catalogue))
+    return sum(1 for message in catalogue if message.id and "" in forms(message.string))
+
+
+if __name__ == "__main__":
+    for code in LANGUAGES:
+        if code != "en":
+            click.echo(f"{code}: {update(code)} texts without a translation")

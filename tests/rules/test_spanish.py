@@ -1,0 +1,131 @@
+"""Spanish: every text has a translation that fits, the catalogue is compiled, and the commands speak it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from babel.messages.catalog import Message
+
+from host_tools import i18n
+from host_tools.cli import numbers
+from host_tools.locale.__main__ import compiled, forms, path_of, read, template
+from host_tools.rules import tile_names, tiles
+from tests.rules.conftest import Run
+
+OURS = (
+    "rules/",
+    "click",
+    "wagers",
+    "tablectl.tiles",
+    "tablectl.cards",
+    "tablectl.odds",
+    "tablectl.seats",
+    "tablectl.bank",
+)
+PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+
+
+@pytest.fixture
+def spanish() -> Iterator[None]:
+    i18n.set_language("es")
+    yield
+    i18n.set_language("en")
+
+
+def messages() -> list[Message]:
+    return [message for message in read("es") if message.id]
+
+
+def test_every_text_that_a_person_reads_is_in_the_catalogue() -> None:
+    wanted = {forms(message.id) for message in template() if message.id and ours(message)}
+    there = {forms(message.id) for message in messages()}
+    assert wanted <= there, "run: python -m host_tools.locale, then translate what is empty"
+
+
+def ours(message: Message) -> bool:
+    """True for a text of the rules and of their commands."""
+    return any(place.startswith(OURS) for place, _line in message.locations)
+
+
+def test_every_text_is_translated() -> None:
+    missing = {forms(message.id) for message in messages() if "" in forms(message.string) or message.fuzzy}
+    assert [message.id for message in template() if forms(message.id) in missing and ours(message)] == []
+
+
+def test_translations_have_the_placeholders_of_the_text() -> None:
+    for message in messages():
+        wanted = set(PLACEHOLDER.findall(" ".join(forms(message.id))))
+        if '{"' in "".join(forms(message.id)) or "" in forms(message.string):
+            continue  # an example in JSON, not a placeholder; or not translated yet
+        assert set(PLACEHOLDER.findall(" ".join(forms(message.string)))) == wanted, message.id
+
+
+def test_the_compiled_catalogue_is_up_to_date() -> None:
+    assert path_of("es", "mo").read_bytes() == compiled(read("es")), "run: python -m host_tools.locale"
+
+
+@pytest.mark.usefixtures("spanish")
+def test_names_are_those_of_the_puerto_rico_text() -> None:
+    assert tile_names.pair_name(1) == "Par Supremo (2-4, 1-2)"
+    assert tile_names.pair_name(2).startswith("Pares combinados")
+    assert tile_names.pair_name(13).lower().startswith("nueves mezclados")
+    assert [tile_names.tile_name(face) for face in ("6-6", "5-6", "1-4")] == ["doce (6-6)", "once (5-6)", "cinco (1-4)"]
+    assert tiles.rank(tiles.parse("doce"), tiles.parse("1-5")).name == "Valor 8, mejor tile doce (6-6)"
+
+
+@pytest.mark.usefixtures("spanish")
+def test_a_spanish_name_types_the_tile_that_it_names() -> None:
+    unique = {"doce": "6-6", "dos": "1-1", "once": "5-6", "tres": "1-2"}
+    assert {name: tiles.parse(name).face for name in unique} == unique
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("tiles", "rank", "24", "12"), "Par Supremo (2-4, 1-2)"),
+        (("tiles", "compare", "24", "14", "12", "23"), "mano de copia"),
+        (("seats", "--total", "9"), "el Croupier o el banco"),
+        (("bank", "decides", "--front", "100000", "--action", "250001"), "decide el segundo banco"),
+        (("cards", "rank", "AS", "AS", "AS", "AS", "AS"), "Color con cinco iguales"),
+        (("tiles", "rank", "7-7", "12"), "no hay un tile '7-7'; se permite"),
+        (("tiles", "rank", "--helpp"), "No hay una opción '--helpp'"),
+        (("seats", "--help"), "Posición de reparto de la mano muerta"),
+        (("--help",), "La mesa del ojo de dragón"),
+    ],
+)
+def test_commands_in_spanish_and_again_in_english(tablectl: Run, args: tuple[str, ...], said: str) -> None:
+    code, out, err = tablectl("--lang", "es", *args)
+    assert said in " ".join((out + err).split())
+    english_code, out, err = tablectl("--lang", "en", *args)
+    assert english_code == code
+    assert said not in " ".join((out + err).split())
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [("es_PR.UTF-8", "Par Supremo"), ("fr_FR", "Supreme pair"), ("C", "Supreme")]
+)
+def test_the_language_of_the_environment(tablectl: Run, monkeypatch: pytest.MonkeyPatch, value: str, said: str) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LANG", value)
+    assert said in tablectl("tiles", "rank", "24", "12")[1]
+
+
+def test_json_keys_and_words_for_machines_stay_english(tablectl: Run) -> None:
+    _code, out, _err = tablectl("--lang", "es", "tiles", "compare", "24", "14", "12", "23", "--json")
+    assert '"result": "copy"' in out
+
+
+def test_money_and_numbers_as_each_language_writes_them() -> None:
+    try:
+        written = {}
+        for language in i18n.LANGUAGES:
+            i18n.set_language(language)
+            written[language] = numbers.money(-123_456), numbers.number(736_281_000), numbers.percent(0.02425, 2)
+        assert written["en"] == ("-$1,234.56", "736,281,000", "2.42%")
+        assert written["es"][1] == "736,281,000"
+        assert "1,234.56" in written["es"][0]
+    finally:
+        i18n.set_language("en")
