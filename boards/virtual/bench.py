@@ -450,12 +450,12 @@ class Bench:
         self._board = Board(self, self.selector, self._command, self.dir / "board.log")
         self._cut = cut
         self._cause = cause
-        self._start_process(False, {})
+        self._start_process(None, {})
         self.selector.register(self._board.output, selectors.EVENT_READ, self._board_output)
         if self._cable_in:
             self._plug()
 
-    def _start_process(self, soft: bool, pins: Json) -> None:
+    def _start_process(self, soft: str | None, pins: Json) -> None:
         assert self._board
         self._interrupt_char = 3
         self._interrupt_at = None
@@ -674,15 +674,15 @@ class Bench:
         elif "heap" in message:
             self._heap = message["heap"]
         elif "soft" in message:
-            self._soft_reset(message["soft"])
+            self._soft_reset(message["kind"], message["soft"])
 
-    def _soft_reset(self, pins: Json) -> None:
+    def _soft_reset(self, kind: str, pins: Json) -> None:
         """Only the interpreter starts anew: USB, watchdog and GPIO outputs go on."""
         assert self._board
         self._board.kill()
         self._resets["soft"] = self._resets.get("soft", 0) + 1
         self._fail_waiting("the board was reset before it answered")
-        self._start_process(True, pins)
+        self._start_process(kind, pins)
 
     def board_ended(self) -> None:
         """The process ended by itself, which a Pico does not do: shown as a crash, and a reset (or left off)."""

@@ -378,7 +378,10 @@ class Repl:
         'MicroPython on the virtual table; Raspberry Pi Pico with RP2040\r\nType "help()" for more information.\r\n'
     )
 
+    RAW = "raw REPL; CTRL-B to exit\r\n>"
+
     def __init__(self, host, names):
+        self.raw = False
         self._host = host
         self._names = names
         self._poll = select.poll()
@@ -401,24 +404,24 @@ class Repl:
     def _execute(self, source, mode):
         exec(compile(source, "<stdin>", mode), self._names)
 
-    def run(self):
-        self._say(self.BANNER + ">>> ")
-        raw = False
+    def run(self, raw):
+        self._say(self.RAW if raw else self.BANNER + ">>> ")
+        self.raw = raw
         line = bytearray()
         while True:
             try:
                 byte = self._byte()
+                raw = self.raw
                 if byte == 1:
-                    raw = True
-                    self._say("raw REPL; CTRL-B to exit\r\n>")
+                    self.raw = True
+                    self._say(self.RAW)
                 elif byte == 2:
-                    raw = False
+                    self.raw = False
                     self._say("\r\n" + self.BANNER + ">>> ")
                 elif byte == 4 and raw and line:
                     self._raw(bytes(line))
                 elif byte == 4:
-                    if raw:
-                        self._say("OK")
+                    self._say("OK\r\n" if raw else "\r\n")
                     raise SystemExit
                 elif raw and byte == 5:
                     self._paste_refused(line)
@@ -433,7 +436,7 @@ class Repl:
                     self._say(chr(byte))
                     continue
             except KeyboardInterrupt:
-                self._say("\r\n" if raw else "\r\nKeyboardInterrupt\r\n>>> ")
+                self._say("" if self.raw else "\r\nKeyboardInterrupt\r\n>>> ")
             line = bytearray()
 
     def _paste_refused(self, line):
@@ -474,7 +477,7 @@ def main():
     machine.attach(host)
     machine.restore(host.boot["pins"])
     if host.boot["soft"]:
-        print("MPY: soft reboot")
+        sys.stdout.write("MPY: soft reboot\r\n")
     host.send({"up": 1})
     mount(host)
     if host.boot["provision"]:
@@ -495,14 +498,17 @@ def main():
     gc.collect()
     host.send({"heap": [gc.mem_free(), gc.mem_alloc()]})
     names = {"__name__": "__main__"}
+    repl = Repl(host, names)
+    raw = host.boot["soft"] == "raw"
     try:
-        if run_file("boot.py", firmware, names):
+        # After a soft reset in the raw prompt there is no main.py (ports/rp2/main.c: only in the friendly mode).
+        if run_file("boot.py", firmware, names) and not raw:
             run_file("main.py", firmware, names)
-        Repl(host, names).run()
+        repl.run(raw)
     except SystemExit:
         pass
     host.touch()
-    host.send({"soft": machine.outputs()})
+    host.send({"soft": machine.outputs(), "kind": "raw" if repl.raw else "friendly"})
     host.stop_here()
 
 

@@ -367,6 +367,20 @@ def test_ctrl_c_interrupts_and_throws_away_what_waits(make_table: MakeTable, rea
     assert table.state()["crashes"] == 0
 
 
+def test_mpremote_gets_in(make_table: MakeTable, tmp_path: Path) -> None:
+    table = make_table("import time\nwhile True:\n    print('runs')\n    time.sleep_ms(20)\n")
+
+    def mpremote(*arguments: str) -> str:
+        command = [sys.executable, "-m", "mpremote", "connect", table.port, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=LONG).stdout
+
+    (tmp_path / "more.py").write_text("print(6 * 7)\n")
+    mpremote("cp", str(tmp_path / "more.py"), ":more.py")
+    assert mpremote("exec", "import more").strip() == "42"
+    assert mpremote("ls").split() == ["ls", ":", "13", "more.py"]
+    assert table.state()["crashes"] == 0
+
+
 KEEPS = """
 import os, json, time
 try:
