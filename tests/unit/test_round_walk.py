@@ -1,0 +1,274 @@
+"""Random walks over the round with the power cut at any record: what must hold on every way."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from dragoneye import protocol, round
+from dragoneye.protocol import BETTING, CLOSED, FAULT, IDLE, LOCKED, READING, SETTLED, SETTLING, SHAKING, VOID, Problem
+from tests.unit.tables import FOREIGN, SHAKE_MS, Json, PowerCut, Rig, pack_named, tags_of
+
+values = st.integers(1, 6)
+dice = st.one_of(st.lists(values, min_size=3, max_size=3), values.map(lambda value: [value] * 3))
+positions = st.integers(1, 7)
+stakes = st.dictionaries(st.sampled_from(["even", "double", "bonus", "bonus"]), st.sampled_from([0, 1, 99, 100, 101]))
+REASON = {"reason": "a reason"}
+
+requests = st.one_of(
+    st.tuples(st.sampled_from(["close", "shake", "unlock", "finish", "resume", "end"]), st.just({})),
+    st.tuples(st.sampled_from(["open", "shaker"]), st.fixed_dictionaries({"shaker": st.integers(0, 7)})),
+    st.tuples(st.just("bets"), st.fixed_dictionaries({"position": positions, "wagers": stakes})),
+    st.tuples(st.just("leave"), st.fixed_dictionaries({"position": positions})),
+    st.tuples(st.just("void"), st.just(REASON)),
+    st.tuples(st.just("manual"), dice.map(lambda value: {"dice": value, **REASON})),
+    st.tuples(st.just("confirm"), st.tuples(st.integers(1, 3), dice).map(lambda p: {"token": p[0], "dice": p[1]})),
+    st.tuples(st.just("clear"), st.sampled_from(["READER", "TAMPER"]).map(lambda code: {"code": code})),
+    st.tuples(
+        st.just("changed"),
+        st.booleans().map(lambda keep: {"unit": "dice", "keep": keep}),
+    ),
+)
+inputs = st.one_of(
+    st.tuples(st.sampled_from(["lid", "tamper", "supply", "service"]), st.booleans().map(lambda on: (on,))),
+    st.tuples(st.just("button"), st.just(())),
+    st.tuples(st.just("set_fault"), st.sampled_from([("READER", "no answer"), ("TASK", "died")])),
+)
+
+
+def is_triple(dice: list[int]) -> bool:
+    return len(set(dice)) == 1
+
+
+def streak_of(records: list[Json]) -> int:
+    """The triples in a row that the records tell, without the controller's own bookkeeping."""
+    count = 0
+    for record in records:
+        data = record["d"]
+        if record["k"] == "settled":
+            count = count + 1 if is_triple(data["dice"]) else 0
+        elif record["k"] == "streak" and (data["why"] == "table closed" or data["why"].endswith(" changed")):
+            count = 0
+    return count
+
+
+def highest_bonuses(records: list[Json]) -> dict[int, int]:
+    """What each position may hold during the present streak: what it held at its last roll, and no more than later."""
+    most: dict[int, int] = {}
+    for record in records:
+        if record["k"] == "settled":
+            most = {row[0]: row[2] for row in record["d"]["rows"] if row[1] == "bonus"}
+        elif record["k"] == "streak":
+            parts = dict(record["d"]["streak"]["parts"])
+            most = {position: min(most[position], parts.get(position, 0)) for position in most}
+    return most
+
+
+class AnyRound(RuleBasedStateMachine):
+    """Anything may happen at any time, but the natural next step comes often, so that rounds get somewhere."""
+
+    @initialize(pack=st.sampled_from(["nj", "house"]), limit=st.sampled_from([1, 3]))
+    def begin(self, pack: str, limit: int) -> None:
+        self.rig = Rig(pack_named(pack, void_limit=limit), settings={"lockout_ms": 500})
+        self.rig.table.take_effects()
+        self.checked = 0
+        self.stopped = 0
+        self.entry: Json | None = None
+
+    # -- steps
+
+    def attempt(self, name: str, fields: Json) -> None:
+        """A request; that a refused one changes nothing is checked by the rig."""
+        try:
+            answer = self.rig.ask(name, **fields)
+        except Problem:
+            return
+        if name == "manual":
+            self.entry = {"token": answer["token"], "dice": answer["dice"]}
+
+    def next_step(self, dice: list[int]) -> None:
+        rig = self.rig
+        roll = rig.table._roll
+        state = rig.state
+        if state == IDLE:
+            rig.tell("lid", False)
+            self.attempt("open", {"shaker": dice[0]})
+            self.attempt("bets", {"position": dice[1], "wagers": {"bonus": 100, "even": 50}})
+        elif state == BETTING:
+            self.attempt("close", {})
+        elif state in (CLOSED, VOID):
+            rig.tell("lid", False)
+            rig.tell("supply", False)
+            rig.wait_out()
+            self.attempt("shake", {})
+        elif state == SHAKING:
+            rig.now += SHAKE_MS
+            rig.tell("shaken", roll, True)
+        elif state == SETTLING:
+            rig.wait(400)
+        elif state == READING:
+            rig.show(roll, dice)
+        elif state == LOCKED:
+            rig.open_lid()
+        elif state == SETTLED:
+            self.attempt("finish", {})
+        elif state == FAULT:
+            rig.tell("tamper", False)
+            self.attempt("clear", {"code": rig.view()["fault"]})
+
+    @rule(dice=dice)
+    def go_on(self, dice: list[int]) -> None:
+        self.next_step(dice)
+
+    @rule(dice=dice)
+    def play_on_to_the_end_of_the_round(self, dice: list[int]) -> None:
+        for _ in range(10):
+            self.next_step(dice)
+            if self.rig.state == IDLE:
+                return
+
+    @rule(request=requests)
+    def request_anything(self, request: tuple[str, Json]) -> None:
+        self.attempt(*request)
+
+    @rule(told=inputs)
+    def tell_anything(self, told: tuple[str, tuple[Any, ...]]) -> None:
+        self.rig.tell(told[0], *told[1])
+
+    @precondition(lambda self: self.entry is not None)
+    @rule()
+    def confirm(self) -> None:
+        self.attempt("confirm", self.entry or {})
+
+    @rule(milliseconds=st.sampled_from([0, 1, 399, 400, 499, 500, 3000, 15000]))
+    def wait(self, milliseconds: int) -> None:
+        self.rig.wait(milliseconds)
+
+    @rule(late=st.integers(0, 2), moved=st.booleans())
+    def shaken(self, late: int, moved: bool) -> None:
+        before = self.rig.snapshot()
+        self.rig.tell("shaken", self.rig.table._roll - late, moved)
+        if late:
+            assert self.rig.snapshot() == before
+
+    @rule(late=st.integers(0, 2), dice=dice, kind=st.sampled_from(["good", "short", "two", "none", "foreign"]))
+    def tags(self, late: int, dice: list[int], kind: str) -> None:
+        before = self.rig.snapshot()
+        tags: set[str] | None = tags_of(dice)
+        if kind == "short":
+            tags = set(sorted(tags or ())[1:])
+        elif kind == "two":
+            tags = (tags or set()) | tags_of([dice[0] % 6 + 1, *dice[1:]])
+        elif kind == "none":
+            tags = None
+        elif kind == "foreign":
+            tags = (tags or set()) | {FOREIGN}
+        self.rig.tell("tags", self.rig.table._roll - late, tags)
+        if late:
+            assert self.rig.snapshot() == before
+
+    @rule()
+    def lose_power(self) -> None:
+        self.rig.restart()
+
+    @rule(records=st.integers(0, 2), dice=dice)
+    def lose_power_within_a_step(self, records: int, dice: list[int]) -> None:
+        self.rig.cut = records
+        try:
+            self.next_step(dice)
+        except PowerCut:
+            self.stopped += 1
+            self.rig.restart()
+        self.rig.cut = None
+
+    # -- what must hold
+
+    @invariant()
+    def the_motor_stops_when_a_roll_is_void(self) -> None:
+        if not hasattr(self, "rig"):
+            return
+        new = self.rig.records[self.checked :]
+        effects = [effect for effect, _value in self.rig.table.take_effects()]
+        restarted = any(record["k"] == "boot" for record in new)
+        voids = [record["d"] for record in new if record["k"] == "void" and not record["d"]["over"]]
+        if voids and not restarted:
+            assert effects.count(round.STOP) >= len(voids)
+        self.checked = len(self.rig.records)
+
+    @invariant()
+    def nothing_is_known_before_the_lid_opens(self) -> None:
+        if not hasattr(self, "rig"):
+            return
+        told = json.dumps(self.rig.view())
+        assert ('"dice"' in told) == (self.rig.state == SETTLED)
+        if self.rig.state == SETTLED:
+            assert self.rig.view()["dice"] == self.rig.last("settled")["dice"]
+
+    @invariant()
+    def the_streak_is_what_the_records_tell(self) -> None:
+        if not hasattr(self, "rig"):
+            return
+        streak = self.rig.view()["streak"]
+        assert streak["count"] == streak_of(self.rig.records)
+        assert self.rig.durable["streak"] == streak
+
+    @invariant()
+    def no_bonus_is_raised_during_a_streak(self) -> None:
+        if not hasattr(self, "rig"):
+            return
+        view = self.rig.view()
+        if view["streak"]["count"] and self.rig.state != SETTLED:
+            most = highest_bonuses(self.rig.records)
+            assert all(bets.get("bonus", 0) <= most.get(position, 0) for position, bets in view["bets"])
+
+    @invariant()
+    def the_durable_state_is_the_fold_of_the_records(self) -> None:
+        if not hasattr(self, "rig"):
+            return
+        table = self.rig.table
+        assert self.rig.durable["round"] == table.round
+        assert (self.rig.durable["fault"] is not None) == (self.rig.state == FAULT)
+        assert (self.rig.durable["locked"] is None) == (table.locked is None)
+
+    def teardown(self) -> None:
+        if not hasattr(self, "rig"):
+            return
+        # The end: power comes back once more, and whatever was locked is shown.
+        rig = self.rig
+        rig.restart()
+        while rig.state == FAULT:
+            rig.ask("clear", code=rig.view()["fault"])
+        if rig.state == LOCKED:
+            rig.open_lid()
+        assert rig.state in (IDLE, SETTLED)
+        check_rounds(rig.records)
+
+
+def check_rounds(records: list[Json]) -> None:
+    """Each opened round has one end; numbers rise by one; a locked result is settled with exactly those dice."""
+    ids = [record["id"] for record in records]
+    assert ids == list(range(1, len(records) + 1))
+    opened = [record["d"]["round"] for record in records if record["k"] == "opened"]
+    assert opened == list(range(1, len(opened) + 1))
+    ends = [
+        record["d"]["round"]
+        for record in records
+        if record["k"] == "settled" or (record["k"] == "void" and record["d"]["over"])
+    ]
+    assert ends == opened
+    locked = [record["d"] for record in records if record["k"] == "locked"]
+    settled = [record["d"] for record in records if record["k"] == "settled"]
+    same = ("round", "dice", "eye", "shaker", "shakes", "manual")
+    assert [[data[key] for key in same] for data in locked] == [[data[key] for key in same] for data in settled]
+    for record in records:
+        if record["k"] == "void":
+            assert record["d"]["reason"] in protocol.VOIDS
+        assert record["k"] in protocol.EVENTS
+
+
+TestAnyRound = AnyRound.TestCase
+TestAnyRound.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
