@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations_with_replacement
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dragoneye.errors import BadInput
 from host_tools.i18n import _
 from host_tools.rules.check import fields, filled, shown, whole, word
-from host_tools.rules.tiles import Hands, Pair, Rank, Tile, parse, rank, splits, strength
+from host_tools.rules.tiles import Hands, Pair, Rank, Tile, parse, rank, splits, strength, table
 from host_tools.rules.tiles_text import individual_ranking
 
 _FOLDER = Path(__file__).parent / "data" / "house_ways"
@@ -50,6 +51,16 @@ class HandCondition:
             and (self.tiles is None or self._has_tiles(pair))
         )
 
+    @cached_property
+    def hands(self) -> frozenset[Pair]:
+        """Every hand that is asked for, with its tiles in both orders; each hand is judged once, not in every split.
+
+        >>> len(HandCondition(kinds=("pair",)).hands), len(HandCondition(tiles=(frozenset({Tile.T45}),)).hands)
+        (21, 40)
+        """
+        pairs = [(one, two) for one in Tile for two in Tile if strength(one, two)]
+        return frozenset(pair for pair in pairs if self.holds(pair, rank(*pair)))
+
     def _has_tiles(self, pair: Pair) -> bool:
         assert self.tiles is not None
         first, second = pair
@@ -73,27 +84,22 @@ class SplitCondition:
 
     def holds(self, split: _Split) -> bool:
         """True when the split is what is asked for."""
-        high, low = (split.hands.high, split.high_rank), (split.hands.low, split.low_rank)
-        return (
-            self.high.holds(*high)
-            and self.low.holds(*low)
-            and (
-                (self.one.holds(*high) and self.other.holds(*low)) or (self.one.holds(*low) and self.other.holds(*high))
-            )
-        )
+        high, low = split.hands.high, split.hands.low
+        if high not in self.high.hands or low not in self.low.hands:
+            return False
+        one, other = self.one.hands, self.other.hands
+        return (high in one and low in other) or (low in one and high in other)
 
 
 _ANY_SPLIT = SplitCondition()
 
 
-class _Split:
-    """One split of the four tiles, with the ranks of its hands and the strengths that the preference compares."""
+class _Split(NamedTuple):
+    """One split of the four tiles, with the strengths that the preference compares."""
 
-    def __init__(self, hands: Hands, zero_rule: str) -> None:
-        self.hands = hands
-        self.high_rank, self.low_rank = rank(*hands.high), rank(*hands.low)
-        self.high = rank(*hands.high, zero_rule).strength
-        self.low = rank(*hands.low, zero_rule).strength
+    hands: Hands
+    high: int
+    low: int
 
 
 @dataclass(frozen=True)
@@ -143,7 +149,10 @@ class HouseWay:
         >>> load("max_high").set((Tile.T66, Tile.T66, Tile.T45, Tile.T44))
         Hands(high=(6-6, 6-6), low=(4-4, 4-5), rule='best-high')
         """
-        found = [_Split(hands, zero_rule) for hands in splits(four)]
+        by = table(zero_rule)
+        found = [
+            _Split(hands, by[hands.high[0]][hands.high[1]], by[hands.low[0]][hands.low[1]]) for hands in splits(four)
+        ]
         for rule in self.rules:
             chosen = rule.choose(found)
             if chosen is not None:

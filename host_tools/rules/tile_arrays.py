@@ -14,6 +14,7 @@ import numpy.typing as npt
 from dragoneye.errors import BadInput
 from host_tools.i18n import _
 from host_tools.rules import tiles
+from host_tools.rules.check import word
 from host_tools.rules.houseway import HouseWay
 from host_tools.rules.tiles import Tile
 
@@ -22,7 +23,6 @@ Tiles = npt.NDArray[np.integer]
 Strengths = npt.NDArray[np.int16]
 
 TABLES = {rule: np.array(tiles.table(rule), dtype=np.int16) for rule in tiles.ZERO_RULES}
-_FLAT = {rule: table.ravel() for rule, table in TABLES.items()}
 
 # The three ways to part four tiles in two and two.
 PARTINGS = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2))
@@ -36,11 +36,22 @@ def strengths(hands: Tiles, zero_rule: str = "high_tile") -> Strengths:
     >>> strengths(np.array([[Tile.T66, Tile.T45], [Tile.T24, Tile.T12], [Tile.T12, Tile.T12]])).tolist()
     [90, 106, 0]
     """
-    _check(hands, 2)
-    codes = hands[:, 0].astype(np.intp)
-    codes *= len(Tile)
-    codes += hands[:, 1]
-    return _FLAT[zero_rule].take(codes)
+    _check_shape(hands, 2)
+    if hands.dtype.itemsize > 1:
+        _check_numbers(hands)
+    # The two bytes of a hand read as one number; the table is symmetric, so the order of bytes does not matter.
+    codes = np.ascontiguousarray(hands, dtype=np.uint8).view(np.uint16).ravel()
+    found = _by_bytes(zero_rule).take(codes)
+    if hands.dtype.itemsize == 1 and found.size and found.min() < 0:
+        _check_numbers(hands)
+    return found
+
+
+@lru_cache(maxsize=2)
+def _by_bytes(zero_rule: str) -> Strengths:
+    table = np.full((256, 256), -1, dtype=np.int16)
+    table[: len(Tile), : len(Tile)] = TABLES[word(zero_rule, tiles.ZERO_RULES, "zero_rule")]
+    return table.ravel()
 
 
 def split_strengths(hands: Tiles) -> tuple[Strengths, Strengths]:
@@ -52,20 +63,24 @@ def split_strengths(hands: Tiles) -> tuple[Strengths, Strengths]:
     >>> high.tolist(), low.tolist()
     ([[105, 90, 90]], [[66, 88, 88]])
     """
-    _check(hands, 4)
+    _check_shape(hands, 4)
+    _check_numbers(hands)
     table = TABLES["high_tile"]
     one = np.stack([table[hands[:, a], hands[:, b]] for a, b, _c, _d in PARTINGS], axis=1)
     two = np.stack([table[hands[:, c], hands[:, d]] for _a, _b, c, d in PARTINGS], axis=1)
     return np.maximum(one, two), np.minimum(one, two)
 
 
-def _check(hands: Tiles, width: int) -> None:
+def _check_shape(hands: Tiles, width: int) -> None:
     if hands.ndim != 2 or hands.shape[1] != width or not np.issubdtype(hands.dtype, np.integer):
         raise BadInput(
             _("hands have shape {shape}; needed: whole numbers of shape (n, {width})").format(
                 shape=hands.shape, width=width
             )
         )
+
+
+def _check_numbers(hands: Tiles) -> None:
     if hands.size and (hands.min() < 0 or hands.max() >= len(Tile)):
         raise BadInput(_("a tile's number is outside 0 to {last}").format(last=len(Tile) - 1))
 
