@@ -101,7 +101,7 @@ def main() -> None:
     except click.Abort:
         sys.exit(130)
     except (BadInput, click.ClickException) as error:
-        message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        message = error.format_message() if isinstance(error, click.ClickException) else i18n.controller(str(error))
         if "--json" in sys.argv:
             print_json({"error": message})
         else:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gettext as _gettext
 import os
+import re
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 LANGUAGES = ("en", "es")
 _FOLDER = Path(__file__).parent / "locale"
+_FILLED = re.compile("%[sd]")
 
 _chosen = "en"
 _catalogue: _gettext.NullTranslations = _gettext.NullTranslations()
@@ -27,6 +31,33 @@ def set_language(language: str) -> None:
 def language() -> str:
     """The chosen language, one of LANGUAGES."""
     return _chosen
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
+    """The controller's messages that have something filled in: what they look like, and their translation."""
+    catalogue = _gettext.translation("tablectl", _FOLDER, [language], fallback=True)
+    entries: dict[Any, str] = getattr(catalogue, "_catalog", {})
+    filled = [text for text in entries if isinstance(text, str) and _FILLED.search(text)]
+    # The one with the most words of its own first: "%s: %s is %s" fits nearly anything.
+    filled.sort(key=lambda text: len(_FILLED.sub("", text)), reverse=True)
+    return [
+        (re.compile(_FILLED.sub("(.*)", re.escape(text)), re.DOTALL), _FILLED.sub("%s", entries[text]))
+        for text in filled
+    ]
+
+
+def controller(text: str) -> str:
+    """A message that the controller made, in English as it does all, in the chosen language."""
+    translated = _catalogue.gettext(text)
+    if translated != text or _chosen == "en":
+        return translated
+    for pattern, words in _patterns(_chosen):
+        found = pattern.fullmatch(text)
+        if found:
+            # One word alone is a name for machines, such as a field's.
+            return words % tuple(controller(part) if " " in part else part for part in found.groups())
+    return text
 
 
 def _(text: str) -> str:

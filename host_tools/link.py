@@ -15,7 +15,7 @@ import serial
 from dragoneye import protocol
 from dragoneye.errors import BadInput
 from dragoneye.text import show
-from host_tools.i18n import _
+from host_tools.i18n import _, controller
 
 RETRY_S = 0.4
 GIVE_UP_S = 12.0
@@ -202,7 +202,7 @@ class Link:
             self._answers.clear()
         if "err" in answer:
             code = str(answer["err"])
-            why = str(answer.get("why") or protocol.ERRORS.get(code, code))
+            why = controller(str(answer.get("why") or protocol.ERRORS.get(code, code)))
             raise Refused(message["q"], code, why, str(answer.get("state", "")))
         result: Message = answer.get("ok", {})
         return result

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from dragoneye.protocol import VOIDS
 from host_tools.cli.numbers import money
-from host_tools.i18n import _
+from host_tools.i18n import _, controller
 
 Message = dict[str, Any]
 
@@ -73,7 +73,7 @@ def print_round(console: Console, stored: Message, voids: list[str]) -> None:
         )
     )
     for reason in voids:
-        _line(console, _("void"), f"{reason}: {VOIDS.get(reason, reason)}")
+        _line(console, _("void"), f"{reason}: {controller(VOIDS.get(reason, reason))}")
     if not result:
         _line(console, _("result"), _("none: the round is void") if stored["status"] == "void" else _("none yet"))
         return

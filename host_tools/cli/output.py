@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dragoneye.errors import BadInput
-from host_tools.i18n import _
+from host_tools.i18n import _, controller
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -74,7 +74,7 @@ def run_batch(lines: Iterable[bytes], handle: Callable[[Any], dict[str, Any]]) -
         except RecursionError:
             result = {"error": _("this line is nested too deep"), "line": number}
         except BadInput as error:
-            result = {"error": str(error), "line": number}
+            result = {"error": controller(str(error)), "line": number}
         if "error" in result:
             code = 2
         print_json(result)

@@ -8,8 +8,10 @@ prints itself. New texts are left empty in the .po file, for a person to transla
 
 from __future__ import annotations
 
+import ast
 import io
 import json
+import re
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from inspect import cleandoc
@@ -21,6 +23,7 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
+from dragoneye import protocol
 from dragoneye.rules.packs import WAGERS
 from host_tools.i18n import LANGUAGES
 
@@ -59,6 +62,24 @@ CLICK: tuple[str | tuple[str, str], ...] = (
 )
 
 
+# A text with words of its own: not a code, and not only places to fill in.
+WORDS = re.compile("^(?!E_).*[a-z]{3}")
+
+# What the controller puts into its messages.
+CONTROLLER = (
+    "a whole number from %d to %d",
+    "a whole number from %d to %d, or null for none",
+    "one of %s",
+    "%d to %d characters without control characters",
+    "three values from 1 to 6",
+    "an object of whole cents by wager",
+    "three whole numbers from 1 to 100000, for one, two and three triples in a row",
+    "a list of different wagers out of %s",
+    "none (tiles only)",
+    "true or false",
+)
+
+
 def _texts_of(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
     if command.help:
         yield cleandoc(command.help), name
@@ -82,6 +103,28 @@ def _house_ways() -> Iterator[tuple[str, str]]:
                 yield text, path.name
 
 
+def _controller() -> Iterator[tuple[str, str]]:
+    """What the controller says: the words of its tables, and the messages of the errors that it raises."""
+    for words in (protocol.ERRORS, protocol.VOIDS, protocol.FAULTS):
+        for text in words.values():
+            yield text, "firmware/dragoneye/protocol.py"
+    for text in CONTROLLER:
+        yield text, "firmware/dragoneye"
+    firmware = SOURCES.parent / "firmware"
+    for path in sorted(firmware.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in ("BadInput", "Problem")
+            ):
+                said = node.args[-1]
+                if isinstance(said, ast.BinOp):
+                    said = said.left
+                if isinstance(said, ast.Constant) and isinstance(said.value, str) and re.search(WORDS, said.value):
+                    yield said.value, path.relative_to(firmware.parent).as_posix()
+
+
 def template() -> Catalog:
     """Every text that a person reads, with where it is from.
 
@@ -93,7 +136,7 @@ def template() -> Catalog:
     catalogue = Catalog(domain=DOMAIN, project="dragoneye-table", charset="utf-8")
     for file, _line, message, _comments, _context in extract_from_dir(SOURCES, keywords={"_": None}):
         catalogue.add(message, locations=[(file, 0)])
-    for text, where in (*_texts_of(cli, "tablectl"), *_house_ways()):
+    for text, where in (*_texts_of(cli, "tablectl"), *_house_ways(), *_controller()):
         catalogue.add(text, locations=[(where, 0)])
     for words in CLICK:
         catalogue.add(words, locations=[("click", 0)])

@@ -24,7 +24,7 @@ OURS = (
     "tablectl.seats",
     "tablectl.bank",
 )
-PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+PLACEHOLDER = re.compile(r"\{[^{}]*\}|%[sd]")
 
 
 @pytest.fixture
@@ -52,6 +52,25 @@ def ours(message: Message) -> bool:
 def test_every_text_is_translated() -> None:
     missing = {forms(message.id) for message in messages() if "" in forms(message.string) or message.fuzzy}
     assert [message.id for message in template() if forms(message.id) in missing and ours(message)] == []
+
+
+@pytest.mark.usefixtures("spanish")
+@pytest.mark.parametrize(
+    ("english", "said"),
+    [
+        ("the lid is open", "la tapa está abierta"),
+        (
+            "rule pack: positions is 9; allowed: a whole number from 6 to 8",
+            "paquete de reglas: positions es 9; se permite: un número entero de 6 a 8",
+        ),
+        ("wager: 'x'; allowed: match, even", "wager: 'x'; se permite: match, even"),
+        ("nothing that the controller says", "nothing that the controller says"),
+    ],
+)
+def test_what_the_controller_says_in_english_is_translated(english: str, said: str) -> None:
+    assert i18n.controller(english) == said
+    i18n.set_language("en")
+    assert i18n.controller(english) == english
 
 
 def test_translations_have_the_placeholders_of_the_text() -> None:
