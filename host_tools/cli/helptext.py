@@ -6,12 +6,14 @@ from inspect import cleandoc
 
 import click
 
-from host_tools.i18n import _
+from host_tools.i18n import LANGUAGES, _, set_language
 
 
 def in_language(command: click.Command) -> click.Command:
     """`command` with its help, its options' and its subcommands' help in the language that is chosen now."""
     command.help = _translated(command, command.help)
+    if not any(parameter.name == "lang" for parameter in command.params):
+        command.params.append(_lang_option())
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             parameter.help = _translated(parameter, parameter.help)
@@ -19,6 +21,24 @@ def in_language(command: click.Command) -> click.Command:
         for child in command.commands.values():
             in_language(child)
     return command
+
+
+def _lang_option() -> click.Option:
+    """`--lang` for a command itself, so that it may stand anywhere on the line."""
+
+    def choose(context: click.Context, _parameter: click.Parameter, language: str | None) -> None:
+        if language:
+            set_language(language)
+            in_language(context.command)
+
+    return click.Option(
+        ["--lang"],
+        type=click.Choice(LANGUAGES),
+        is_eager=True,
+        expose_value=False,
+        callback=choose,
+        help="Language of what is printed.",
+    )
 
 
 def _translated(owner: click.Command | click.Option, text: str | None) -> str | None:

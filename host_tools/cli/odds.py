@@ -20,6 +20,16 @@ from host_tools.i18n import _
 from host_tools.rules import houseway, seating
 
 OPTIMAL = "optimal"
+Options = tuple[tuple[str, str], ...]
+
+_changes = click.option(
+    "--option",
+    "options",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
+    help="A value of the rule pack to change, for example --option double_on_triple loses.",
+)
 
 
 @click.group()
@@ -36,12 +46,13 @@ def odds() -> None:
 )
 @click.option("--bank-way", default="max_low", show_default=True, help="The house way by which the bank sets.")
 @pack_option()
+@_changes
 @json_option
-def tile_odds(player_way: str, bank_way: str, pack: str, as_json: bool) -> None:
+def tile_odds(player_way: str, bank_way: str, pack: str, options: Options, as_json: bool) -> None:
     """Win, lose, push and house edge over all 35,960 x 20,475 ordered matches of two hands."""
     from host_tools.rules import tile_odds as rules
 
-    chosen = load(pack)
+    chosen = _pack_with(pack, options)
     bank = houseway.load(bank_way)
     found = rules.odds(None if player_way == OPTIMAL else houseway.load(player_way), bank, chosen)
     if as_json:
@@ -73,7 +84,7 @@ def tile_odds(player_way: str, bank_way: str, pack: str, as_json: bool) -> None:
     )
 
 
-def _pack_with(pack: str, options: tuple[tuple[str, str], ...]) -> Pack:
+def _pack_with(pack: str, options: Options) -> Pack:
     given: dict[str, Any] = {}
     for key, value in options:
         try:
@@ -86,17 +97,10 @@ def _pack_with(pack: str, options: tuple[tuple[str, str], ...]) -> Pack:
 
 @odds.command("wagers")
 @pack_option()
-@click.option(
-    "--option",
-    "options",
-    nargs=2,
-    multiple=True,
-    metavar="NAME VALUE",
-    help="A value of the rule pack to change, for example --option double_on_triple loses.",
-)
+@_changes
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw the bonus by the share of shaking: FILE.svg, or -.")
 @json_option
-def wager_odds(pack: str, options: tuple[tuple[str, str], ...], plot: str | None, as_json: bool) -> None:
+def wager_odds(pack: str, options: Options, plot: str | None, as_json: bool) -> None:
     """Exact edge and variance of every dragon's eye wager, and what the bonus is worth when it is kept up for ever."""
     from host_tools.rules import wager_odds as rules
 

@@ -142,34 +142,37 @@ def settle(
     """
     chosen = load(pack)
 
+    def name(hand: rules.Pair) -> str:
+        return rules.rank(*hand, chosen["zero_rule"]).name
+
     def handle(case: Any) -> dict[str, Any]:
         parts = fields(case, ("player", "bank", "stake"))
-        done = rules.settle(
-            rules.parse_hands(parts["player"], "player"),
-            rules.parse_hands(parts["bank"], "bank"),
-            parts["stake"],
-            chosen,
-        )
+        mine, theirs = (rules.parse_hands(parts[who], who) for who in ("player", "bank"))
+        done = rules.settle(mine, theirs, parts["stake"], chosen)
         return {
             "result": done.result,
             "net": done.net,
             "commission": done.commission,
             "high": done.high,
             "low": done.low,
+            "names": {
+                who: {"high": name(hands.high), "low": name(hands.low)}
+                for who, hands in (("player", mine), ("bank", theirs))
+            },
         }
 
     def show(result: dict[str, Any]) -> None:
         words = {"win": _("the player wins"), "lose": _("the player loses"), "push": _("a push")}
-        compared = {"higher": _("higher"), "lower": _("lower"), "copy": _("copy")}
-        rows = table(_("result"), _("high hand"), _("low hand"), _("net"), _("commission"))
-        rows.add_row(
-            words[result["result"]],
-            compared[result["high"]],
-            compared[result["low"]],
-            money(result["net"]),
-            money(result["commission"]),
-        )
+        compared = {"higher": _("higher"), "lower": _("lower"), "copy": _("a copy")}
+        rows = table("", _("player"), _("bank"), _("the player's hand is"))
+        for side, label in (("high", _("high hand")), ("low", _("low hand"))):
+            rows.add_row(label, *(result["names"][who][side] for who in ("player", "bank")), compared[result[side]])
         console().print(rows)
+        console().print(
+            _("{result}: net {net}, commission {commission}").format(
+                result=words[result["result"]], net=money(result["net"]), commission=money(result["commission"])
+            )
+        )
 
     case: dict[str, Any] = {}
     if player or bank or stake is not None:

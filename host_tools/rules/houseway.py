@@ -215,10 +215,10 @@ def from_dict(data: Any, where: str = "house way") -> HouseWay:
             raise BadInput(_("{where}: {key} must be a text").format(where=where, key=key))
     if not isinstance(parts.get("complete", True), bool):
         raise BadInput(_("{where}: complete must be true or false").format(where=where))
-    if not isinstance(parts["rules"], list):
-        raise BadInput(_("{where}: rules must be a list").format(where=where))
-    rules = tuple(_rule(row, f"{where}, rule {number}") for number, row in enumerate(parts["rules"], 1))
-    if not rules or (rules[-1].if_, rules[-1].unless, rules[-1].play) != (_ANY_SPLIT, None, _ANY_SPLIT):
+    rules = tuple(
+        _rule(row, f"{where}, rule {number}") for number, row in enumerate(filled(parts["rules"], f"{where}: rules"), 1)
+    )
+    if (rules[-1].if_, rules[-1].unless, rules[-1].play) != (_ANY_SPLIT, None, _ANY_SPLIT):
         raise BadInput(_("{where}: the last rule must hold for every hand").format(where=where))
     return HouseWay(
         parts["name"],
