@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from host_tools import i18n
 from host_tools.__main__ import main
 
 Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def tablectl(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def tablectl(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
     """Run `tablectl ARGS` in this process, `stdin` as its input; returns (exit code, output, errors)."""
 
     def run(*args: str, stdin: str = "") -> tuple[int, str, str]:
-        import io
-
         monkeypatch.setattr("sys.argv", ["tablectl", *args])
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode("utf-8")), encoding="utf-8"))
         capsys.readouterr()
@@ -31,7 +31,8 @@ def tablectl(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         out, err = capsys.readouterr()
         return int(code or 0), out, err
 
-    return run
+    yield run
+    i18n.set_language("en")
 
 
 def rows(out: str) -> list[Any]:

@@ -148,3 +148,15 @@ def test_money_and_numbers_as_each_language_writes_them() -> None:
         assert "1,234.56" in written["es"][0]
     finally:
         i18n.set_language("en")
+
+
+@pytest.mark.parametrize(
+    "args", [("--lang", "es", "tiles", "rank"), ("tiles", "--lang", "es", "rank"), ("tiles", "rank", "--lang", "es")]
+)
+def test_the_language_may_stand_anywhere_on_the_line(tablectl: Run, args: tuple[str, ...]) -> None:
+    assert "Par Supremo" in tablectl(*args, "24", "12")[1]
+    assert "Supreme pair" in tablectl("--lang", "en", "tiles", "rank", "24", "12")[1]
+
+
+def test_help_is_in_the_language_that_is_named_after_the_command(tablectl: Run) -> None:
+    assert "Posición de reparto" in tablectl("seats", "--lang", "es", "--help")[1]
