@@ -33,8 +33,8 @@ def batch_option(function: Function) -> Function:
 
 
 def console() -> Console:
-    """A console for standard output; plain and wide when piped."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    """A console for standard output; plain and wide when piped. Brackets in a text are brackets, not Rich's markup."""
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
 
 
 def table(*headings: str, title: str | None = None) -> Table:

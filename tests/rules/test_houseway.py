@@ -12,6 +12,7 @@ import pytest
 from dragoneye.errors import BadInput
 from host_tools.rules import houseway, tiles
 from host_tools.rules.tiles import Hands, Tile
+from tests.rules.conftest import Run
 
 # Four tiles -> the high hand, the low hand, and the rule that decides, worked out by hand from each source.
 FOXWOODS = [
@@ -149,6 +150,15 @@ def test_an_operators_own_way(tmp_path: Path) -> None:
     way = houseway.load(str(path))
     assert (way.name, way.version, way.complete) == ("mine", "7", True)
     assert way.set(tiles.deck()[:4]).rule == "last"
+
+
+def test_brackets_in_an_operators_words_are_printed_as_they_are(tmp_path: Path, tablectl: Run) -> None:
+    path = tmp_path / "mine.json"
+    words = {"name": "mine", "version": "[7]", "source": "[/b] of the [red]book", "ends": "[/]"}
+    path.write_text(json.dumps({**words, "rules": [LAST]}))
+    code, out, _err = tablectl("tiles", "explain", "66", "11", "44", "13", "--house-way", str(path))
+    assert code == 0
+    assert all(text in out for text in words.values())
 
 
 @pytest.mark.parametrize("name", ["mine", "", "../max_low", "no/such.json"])
