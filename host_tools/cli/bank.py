@@ -70,18 +70,21 @@ def _bet(text: str) -> list[int]:
 @bank.command()
 @click.option("--bank", "banks", type=int, multiple=True, help="A bank's cents; the front bank first.")
 @click.option("--bet", "bets", multiple=True, metavar="POSITION:CENTS", help="A bet, in the order of action.")
+@pack_option("ca")
 @batch_option
 @json_option
-def covers(banks: tuple[int, ...], bets: tuple[str, ...], batch: BinaryIO | None, as_json: bool) -> None:
+def covers(banks: tuple[int, ...], bets: tuple[str, ...], pack: str, batch: BinaryIO | None, as_json: bool) -> None:
     """How the banks cover the bets in the order of action: what is covered plays, the rest is returned.
 
     A batch line is {"banks":[60000,30000],"bets":[[2,50000],[3,50000]]}.
     """
 
+    places = load(pack)["positions"]
+
     def handle(case: Any) -> dict[str, Any]:
         parts = fields(case, ("banks", "bets"))
         pairs = [listed(bet, 2, _("a bet"), _("numbers")) for bet in filled(parts["bets"], "bets")]
-        checked = [(whole(position, 2, 8, _("position")), cents) for position, cents in pairs]
+        checked = [(whole(position, 2, places, _("position")), cents) for position, cents in pairs]
         if len({position for position, _cents in checked}) < len(checked):
             raise BadInput(_("a position has two bets"))
         return {

@@ -207,9 +207,11 @@ def _write_svg(path: str, forever: Any) -> None:
 
 
 @odds.command()
+@pack_option()
 @json_option
-def seats(as_json: bool) -> None:
-    """How often each deal position is dealt first, out of 216 rolls, with 6, 7 and 8 positions."""
+def seats(pack: str, as_json: bool) -> None:
+    """How often each deal position is dealt first, out of 216 rolls; * is the pack's number of positions."""
+    chosen = load(pack)["positions"]
     totals = Counter(map(sum, product(range(1, 7), repeat=3)))
     ways: dict[int, list[int]] = {}
     for positions in (6, 7, 8):
@@ -218,10 +220,12 @@ def seats(as_json: bool) -> None:
             found[seating.start(total, positions)] += rolls
         ways[positions] = [found[position] for position in range(1, positions + 1)]
     if as_json:
-        print_json({"total": 216, "ways": {str(positions): row for positions, row in ways.items()}})
+        print_json(
+            {"total": 216, "positions": chosen, "ways": {str(positions): row for positions, row in ways.items()}}
+        )
         return
     rows = table(_("deal positions"), *(str(position) for position in range(1, 9)))
     for positions, row in ways.items():
-        rows.add_row(str(positions), *(str(count) for count in row))
+        rows.add_row(f"{positions}{' *' if positions == chosen else ''}", *(str(count) for count in row))
     console().print(rows)
     console().print(_("Deal position 1 is the dealer or the bank; these are not the match wager's player positions."))

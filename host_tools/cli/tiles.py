@@ -15,7 +15,7 @@ from host_tools.cli.numbers import money, percent
 from host_tools.cli.output import batch_option, console, json_option, parse_json, print_json, table
 from host_tools.cli.packs import pack_option
 from host_tools.i18n import _
-from host_tools.rules import houseway, tile_table
+from host_tools.rules import houseway, tile_table, tiles_text
 from host_tools.rules import tiles as rules
 from host_tools.rules.check import fields, filled, shown
 from host_tools.rules.tile_names import tile_name
@@ -271,17 +271,21 @@ def settle_table(case: str | None, house_way: str, pack: str, batch: BinaryIO | 
 
 
 @tiles.command()
-@click.argument("four", nargs=-1, metavar="TILE TILE TILE TILE")
+@click.argument("four", nargs=-1, metavar="TILE TILE [TILE TILE]")
 @house_way_option()
 @pack_option()
 @batch_option
 @json_option
 def explain(four: tuple[str, ...], house_way: str, pack: str, batch: BinaryIO | None, as_json: bool) -> None:
-    """Which rule of a house way decides how four tiles are set, and what the other splits are."""
+    """Why two tiles rank as they do, or which rule of a house way decides how four tiles are set."""
     way = houseway.load(house_way)
     zero_rule = load(pack)["zero_rule"]
 
     def handle(case: Any) -> dict[str, Any]:
+        if isinstance(case, (list, tuple)) and len(case) == 2:
+            pair = rules.parse_pair(case)
+            found = rules.rank(*pair, zero_rule)
+            return {"name": found.name, "strength": found.strength, "because": tiles_text.reasons(pair)}
         hand = rules.parse_tiles(case, 4, _("hand"))
         hands = way.set(hand, zero_rule)
         return {
@@ -296,6 +300,9 @@ def explain(four: tuple[str, ...], house_way: str, pack: str, batch: BinaryIO | 
         }
 
     def show(result: dict[str, Any]) -> None:
+        if "because" in result:
+            console().print("\n".join([_("{name}: strength {strength} of 106").format(**result), *result["because"]]))
+            return
         rows = table(_("played"), _("high hand"), _("low hand"))
         for split in result["splits"]:
             played = (split["high"], split["low"]) == (result["high"], result["low"])

@@ -5,6 +5,8 @@ It is slow and shares nothing with the table of tiles.py: a test compares the tw
 
 from __future__ import annotations
 
+from host_tools.i18n import _
+from host_tools.rules import tile_names
 from host_tools.rules.tiles import Pair, Tile, parse
 
 # (b): "The permissible pairs of tiles in pai gow and their rank", row by row in the text's order.
@@ -144,6 +146,42 @@ def value_and_highest_tile(hand: Pair) -> tuple[int, int]:
                 best = found
     assert best is not None
     return best
+
+
+def reasons(hand: Pair) -> list[str]:
+    """Why a hand ranks as it does, clause by clause, in the chosen language.
+
+    >>> reasons((Tile.T66, Tile.T45))
+    ['(b): rank 17 of the 20 permissible pairs, Wong with a twelve (6-6)']
+    >>> reasons((Tile.T24, Tile.T14))
+    ['(e): six (2-4) counts as 3', '(d): 3 + 5 = 8, value 8', '(g): best tile five (1-4, 2-3), ranking 16 of 17']
+    """
+    pair = permissible_pair(hand)
+    if pair is not None:
+        return [
+            _("(b): rank {rank} of the 20 permissible pairs, {name}").format(rank=pair, name=tile_names.pair_name(pair))
+        ]
+    best, highest = value_and_highest_tile(hand)
+    totals = next(
+        (one, other)
+        for one, one_ranking in countings(hand[0])
+        for other, other_ranking in countings(hand[1])
+        if (value((one, other)), min(one_ranking, other_ranking)) == (best, highest)
+    )
+    said = [
+        _("(e): {tile} counts as {total}").format(tile=tile_names.tile_name(tile.face), total=total)
+        for tile, total in zip(hand, totals, strict=True)
+        if total != tile.spots
+    ]
+    said.append(
+        _("(d): {one} + {other} = {sum}, value {value}").format(
+            one=totals[0], other=totals[1], sum=sum(totals), value=best
+        )
+    )
+    said.append(
+        _("(g): best tile {tile}, ranking {ranking} of 17").format(tile=tile_names.place_name(highest), ranking=highest)
+    )
+    return said
 
 
 def compare(first: Pair, second: Pair, zero_rule: str = "high_tile") -> str:

@@ -98,3 +98,15 @@ def test_a_bad_line_has_its_error_in_its_place(tablectl: Run, command: str, line
     assert first == last
     assert wrong["line"] == 3
     assert len(wrong["error"]) < 200
+
+
+def test_explain_says_why_two_tiles_rank_as_they_do(tablectl: Run) -> None:
+    result = json.loads(tablectl("tiles", "explain", "24", "14", "--json")[1])
+    assert result["strength"] == json.loads(tablectl("tiles", "rank", "24", "14", "--json")[1])["strength"]
+    assert result["because"] == [
+        "(e): six (2-4) counts as 3",
+        "(d): 3 + 5 = 8, value 8",
+        "(g): best tile five (1-4, 2-3), ranking 16 of 17",
+    ]
+    assert "(b): rank 1 of the 20 permissible pairs" in tablectl("tiles", "explain", "24", "12")[1]
+    assert tablectl("tiles", "explain", "24", "12", "11")[0] == 2
