@@ -105,7 +105,7 @@ def main() -> None:
         if "--json" in sys.argv:
             print_json({"error": message})
         else:
-            click.echo(f"tablectl: error: {message}", err=True)
+            click.echo(f"tablectl: {i18n._('error')}: {message}", err=True)
         sys.exit(2)
     except BrokenPipeError:
         # Whoever read our output has gone; there is nobody left to tell.
