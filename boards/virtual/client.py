@@ -104,15 +104,17 @@ class Control:
 class Table:
     """A bench process of one's own.
 
-    `folder`: where it lives (kept afterwards), or None for a temporary one (removed). `firmware`, `provision`, `board`
-    and `tags` are the bench's options of those names; `powered=False` begins without power; `ticks_ms` is where the
-    Pico's tick counter starts. Use it as a context manager, or call `start` and `stop`.
+    `target`: "sim" (MicroPython's unix port) or "emulator" (an RP2040 with the official image, which is slower and
+    gets the firmware compiled). `folder`: where it lives (kept afterwards), or None for a temporary one (removed).
+    `firmware`, `provision`, `board` and `tags` are the bench's options of those names; `powered=False` begins without
+    power; `ticks_ms` is where the Pico's tick counter starts. Use it as a context manager, or call `start` and `stop`.
     """
 
     def __init__(
         self,
         folder: str | Path | None = None,
         *,
+        target: str = "sim",
         seed: int | None = None,
         uid: str | None = None,
         heapsize: str = "480k",
@@ -127,6 +129,7 @@ class Table:
         self.folder = Path(tempfile.mkdtemp(prefix="table-")) if folder is None else Path(folder).resolve()
         self._arguments = ["--dir", str(self.folder), "--heapsize", heapsize, "--ticks-ms", str(ticks_ms)]
         for name, value in (
+            ("--target", target),
             ("--seed", seed),
             ("--uid", uid),
             ("--provision", provision),

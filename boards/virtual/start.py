@@ -118,7 +118,7 @@ class Host:
                 for _ in range(args.pop("bounce", 0)):  # a bouncing contact: there and back again, each an edge
                     self.table.command(ticks_us(), name, args)
                     machine.serve(ticks_us())
-                    self.table.command(ticks_us(), name, BACK[name])
+                    self.table.command(ticks_us(), name, wiring.BACK[name])
                     machine.serve(ticks_us())
                 answer["result"] = self.table.command(ticks_us(), name, args)
                 if name in wiring.SWITCHES:
@@ -185,12 +185,6 @@ class Host:
         # There is no os.kill here; the shell's parent is this process.
         while True:
             os.system("kill -9 $PPID")
-
-
-BACK = {
-    "lid": {"to": "shut"},
-    "button": {"to": "release"},
-}
 
 
 class Module:

@@ -7,6 +7,7 @@ on the other. A board.json that names other pins rewires the virtual table as we
 from boards.virtual.sensor import TagSensor
 
 SWITCHES = ("lid", "tamper", "button", "service")
+BACK = {"lid": {"to": "shut"}, "button": {"to": "release"}}  # how a bouncing contact falls back
 LOG_MAX = 4000
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import serial
 
-from boards.virtual.bench import REPO
 from boards.virtual.client import Control, Table, TableError, connect_unix
+from boards.virtual.unix_port import REPO
 from tests.table.conftest import MakeTable
 
 LONG = 30.0

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from boards.virtual import model, prng
-from boards.virtual.bench import REPO, find_micropython
 from boards.virtual.model import Model, Refused
 from boards.virtual.sensor import TagSensor
+from boards.virtual.unix_port import REPO, find_micropython
 
 S = 1_000_000
 FULL = 65535

@@ -1,0 +1,36 @@
+"""Tests on the emulated Pico are skipped where there is no image, and the summary says so in one line."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+WHY = "no image for the emulated Pico: name an RPI_PICO .uf2 in $PICO_UF2"
+
+
+def emulator_is_missing() -> str | None:
+    """Why tests marked `emulator` cannot run here, or None."""
+    if find_spec("rp2040py") is None:
+        return "rp2040py is not installed"
+    from boards.virtual.emulated import find_image
+
+    image = find_image()
+    if image is None:
+        return WHY
+    return None if image.is_file() else f"$PICO_UF2 names {image}, which is no file"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    why = emulator_is_missing()
+    if why:
+        for item in items:
+            if item.get_closest_marker("emulator"):
+                item.add_marker(pytest.mark.skip(reason=f"emulator: {why}"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = [report for report in terminalreporter.stats.get("skipped", []) if "emulator: " in str(report.longrepr)]
+    if skipped:
+        why = str(skipped[0].longrepr).partition("emulator: ")[2].rstrip("')")
+        terminalreporter.write_line(f"{len(skipped)} tests on the emulated Pico were skipped: {why}", yellow=True)
