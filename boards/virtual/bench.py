@@ -429,7 +429,8 @@ class Bench:
 
     def _write_image(self) -> None:
         """For the emulator: the firmware goes onto the flash, compiled; to a new flash the provisions as well."""
-        from boards.virtual.emulated import files_of, find_image, write_files  # only where it is installed
+        # Imported only here: the emulator is not part of every installation.
+        from boards.virtual.emulated import files_of, find_image, write_files
 
         if find_image() is None:
             raise BenchError("no image for the emulated Pico: name an RPI_PICO .uf2 in $PICO_UF2")

@@ -158,6 +158,20 @@ def image_of(folder: Path, files: Mapping[str, str | bytes | Path]) -> Path:
     return image
 
 
+def firmware_image(folder: Path, firmware: Path = REPO / "firmware", provision: Path | None = None) -> Path:
+    """A new flash image in `folder` with the firmware, compiled, and what a table is provisioned with."""
+    scratch = folder / "flash.compiled"
+    scratch.mkdir(exist_ok=True)
+    files = files_of(firmware, scratch)
+    if provision is not None:
+        files.update(files_of(provision))
+    image = folder / "flash.img"
+    image.unlink(missing_ok=True)
+    write_files(image, files)
+    shutil.rmtree(scratch)
+    return image
+
+
 # --- the chip ----------------------------------------------------------------------------------------------------
 
 
@@ -667,6 +681,38 @@ class EmulatedPico:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+class EmulatedTransport:
+    """The host tool's end of an emulated Pico's port, in emulated seconds: what `host_tools.link.Transport` asks for.
+
+    A busy guest runs some 20 times slower than the wall clock, so a host that waits in wall seconds gives up (or
+    floods it with repeats) where this one waits as long as with a real Pico.
+    """
+
+    def __init__(self, pico: EmulatedPico) -> None:
+        self._pico = pico
+
+    def read(self, timeout: float) -> bytes:
+        """What has arrived, letting up to `timeout` emulated seconds pass for the first byte."""
+        output = self._pico.output
+        if not output and timeout > 0:
+            with contextlib.suppress(GuestTimeout):
+                self._pico.run_until(lambda: bool(output), timeout * 1000)
+        data = bytes(output)
+        output.clear()
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Type at the port."""
+        self._pico.write(data)
+
+    def now(self) -> float:
+        """Emulated seconds since power-on."""
+        return self._pico.us / 1e6
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 # --- behind a bench ----------------------------------------------------------------------------------------------

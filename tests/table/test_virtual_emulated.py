@@ -11,6 +11,11 @@ from typing import Any
 import pytest
 
 from boards.virtual import prng
+from boards.virtual.model import default_tags
+from dragoneye.rules import packs
+from host_tools import provision
+from host_tools.device import Device
+from host_tools.store import Store
 from tests.table.conftest import MakeTable
 from tests.table.test_virtual_table import MakeReader, reader
 
@@ -182,6 +187,21 @@ def test_power_cut_at_a_chosen_write_and_back_again(boot: Boot, tmp_path: Path) 
         found = int(pico.output.split(b"found ")[1].split()[0])
         assert found >= 1
         assert bytes(pico.mcu.flash[emulated.FS_START :][: image.stat().st_size]) == image.read_bytes()
+
+
+def test_the_firmware_says_hello_to_the_host_in_emulated_time(tmp_path: Path) -> None:
+    provisions = tmp_path / "provisions"
+    provision.write(provisions, "rpi_pico", packs.load("nj"), default_tags(), 0)
+    image = emulated.firmware_image(tmp_path, provision=provisions)
+    with emulated.EmulatedPico(image) as pico:
+        pico.run_until(lambda: b"\n" in pico.output, 2000)  # the budget from reset to hello
+        device = Device(
+            "emulated", Store(tmp_path / "store.db"), open_transport=lambda port: emulated.EmulatedTransport(pico)
+        )
+        assert device.uid == "E66118604B2D5A21"
+        assert device.state["state"] == "IDLE"
+        assert device.counters["retries"] == 0
+        assert pico.state()["motor"] == [0, 0]
 
 
 def test_a_bench_around_the_emulator(make_table: MakeTable, reader: MakeReader) -> None:
