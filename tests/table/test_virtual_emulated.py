@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from boards.virtual import prng
+from boards.virtual import model, prng
 from boards.virtual.model import default_tags
 from dragoneye.rules import packs
 from host_tools import provision
+from host_tools.dealer import Dealer, plan_round
 from host_tools.device import Device
 from host_tools.store import Store
 from tests.table.conftest import MakeTable
@@ -202,6 +204,38 @@ def test_the_firmware_says_hello_to_the_host_in_emulated_time(tmp_path: Path) ->
         assert device.state["state"] == "IDLE"
         assert device.counters["retries"] == 0
         assert pico.state()["motor"] == [0, 0]
+
+
+@pytest.mark.slow
+def test_a_round_on_the_official_image(tmp_path: Path) -> None:
+    """From hello to the stored result: the firmware on the emulated Pico, the host tool in emulated seconds."""
+    pack = packs.load("nj")
+    provisions = tmp_path / "provisions"
+    provision.write(provisions, "rpi_pico", pack, default_tags(), 0, **provision.INSTANT)
+    with emulated.EmulatedPico(emulated.firmware_image(tmp_path, provision=provisions), seed=7) as pico:
+        pico.table.settle_ms = 10
+
+        class Lid:
+            def open(self, device: Device) -> None:
+                try:
+                    pico.do("lid", to="open")
+                except model.Refused:
+                    device.poll(0.02)
+
+            def shut(self, device: Device) -> None:
+                pico.do("lid", to="shut")
+
+        pico.run_until(lambda: b"\n" in pico.output, 2000)
+        transport = emulated.EmulatedTransport(pico)
+        store = Store(tmp_path / "store.db")
+        device = Device("emulated", store, open_transport=lambda port: transport)
+        plan = plan_round(random.Random(7), pack, device.refresh()["streak"])
+        number = Dealer(device, pack, Lid()).play(plan)
+        device.wait_stored()
+        result = store.round(number, device.uid)["result"]
+        assert result["dice"] == prng.dice(7, 1)
+        assert pico.table.shakes == 1
+        assert device.counters["noise"] == 0
 
 
 def test_a_bench_around_the_emulator(make_table: MakeTable, reader: MakeReader) -> None:
