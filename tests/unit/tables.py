@@ -280,6 +280,7 @@ class Desk(Steps):
         self.events: list[Json] = []
         self.hashes: list[str] = []
         self.other: list[Json] = []
+        self._fetched = 0
         self.boot(trouble)
 
     def boot(self, trouble: Any = None) -> None:
@@ -326,11 +327,12 @@ class Desk(Steps):
         return found
 
     def keep(self, value: Json) -> None:
-        if "ev" in value:
+        """As a host's store does: an event counts once, and only when it is the next one or begins a new history."""
+        if "ev" not in value:
+            self.other.append(value)
+        elif not self.events or value["ev"]["id"] > self.events[-1]["id"]:
             self.events.append(value["ev"])
             self.hashes.append(value["h"])
-        else:
-            self.other.append(value)
 
     def ask(self, name: str, **fields: Any) -> Any:
         """Request and answer. Raises Refused."""
@@ -353,21 +355,26 @@ class Desk(Steps):
         return answer
 
     def ack(self, event: Any) -> None:
-        self.send({"ack": event})
+        self.send({"ack": event}, self.seq)
+
+    @property
+    def known(self) -> int:
+        """The last event that the host has stored."""
+        return int(self.events[-1]["id"]) if self.events else 0
 
     def fetch(self) -> list[Json]:
-        """Take and acknowledge events until there are no more; returns the new ones in order."""
-        new: list[Json] = []
+        """Take and acknowledge events until there are no more; returns those since the last call."""
         while True:
-            took = False
+            if self.events:
+                self.ack(self.known)
+            before = self.known
             for value in self.drain():
                 self.keep(value)
-                if "ev" in value:
-                    new.append(value["ev"])
-                    took = True
-            if not took:
-                return new
-            self.ack(new[-1]["id"])
+            if self.known == before:
+                break
+        new = self.events[self._fetched :]
+        self._fetched = len(self.events)
+        return new
 
     def tell(self, action: str, *arguments: Any) -> None:
         self.controller.guard(self.now, getattr(self.table, action), *arguments)
