@@ -1,0 +1,563 @@
+"""The link: one suite for each transport, then what only a wire in memory or only a pseudo-terminal can do."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import tty
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boards.virtual.client import Table
+from dragoneye import protocol
+from host_tools import link
+from host_tools.dealer import Dealer, Lid, Plan, VirtualLid
+from host_tools.device import Device
+from host_tools.link import LinkClosed, LinkError, Refused, SerialTransport, SessionLost, Transport
+from host_tools.store import Store
+from tests.lossy import Board, Lossy, MemoryLid, MemoryWire, Rates, Way
+from tests.unit import tables
+from tests.virtual import instant_table
+
+PACK = tables.pack_named("nj")
+PLAN = Plan(1, {2: {"match": 500, "odd": 100}}, {}, [])
+HARD = Rates(drop=0.2, repeat=0.1, corrupt=0.05, delay=0.1)
+ROUNDS = 1000
+
+
+class Rig:
+    """A table behind some transport, with a store, and what a person could do to it."""
+
+    rounds: int
+    lid: Lid
+    # A fifth of all lines is lost; what is delayed comes after its question was asked again.
+    hard = HARD
+
+    def __init__(self, folder: Path, seed: int = 1) -> None:
+        self.store = Store(folder / "rounds.db")
+        self.to_host = Way(random.Random(seed), Rates())
+        self.to_table = Way(random.Random(seed + 1), Rates())
+
+    def plain(self) -> Transport:
+        """Open the port."""
+        raise NotImplementedError
+
+    def device(self) -> Device:
+        """Open the port, say hello; lines suffer from the rates of the two ways."""
+        return Device("rig", self.store, open_transport=lambda port: Lossy(self.plain(), self.to_host, self.to_table))
+
+    def suffer(self, rates: Rates) -> None:
+        self.to_host.rates = self.to_table.rates = rates
+
+    def inject(self, data: bytes) -> None:
+        """Another program writes to the same port."""
+        raise NotImplementedError
+
+    def restart(self) -> None:
+        """The board loses its power and gets it back."""
+        raise NotImplementedError
+
+    def pull(self) -> None:
+        raise NotImplementedError
+
+    def plug(self) -> None:
+        raise NotImplementedError
+
+    def rolled(self) -> list[list[int]] | None:
+        """What the dice showed at every roll, where that is known."""
+        return None
+
+    def close(self) -> None:
+        self.store.close()
+
+
+class Memory(Rig):
+    rounds = 40
+
+    def __init__(self, folder: Path, seed: int = 1) -> None:
+        super().__init__(folder, seed)
+        (folder / "journal").mkdir()
+        self.board = Board(folder / "journal", random.Random(seed + 2))
+        self.lid = MemoryLid(self.board)
+
+    def plain(self) -> Transport:
+        return MemoryWire(self.board)
+
+    def inject(self, data: bytes) -> None:
+        self.board.feed(data)
+
+    def restart(self) -> None:
+        self.board.start()
+
+    def pull(self) -> None:
+        self.board.cable = False
+        self.board.controller.disconnected()
+
+    def plug(self) -> None:
+        self.board.cable = True
+
+    def rolled(self) -> list[list[int]]:
+        return self.board.rolled
+
+
+class Pty(Rig):
+    rounds = 2
+    hard = replace(HARD, longest=0.2)
+
+    def __init__(self, folder: Path, table: Table) -> None:
+        super().__init__(folder)
+        self.table = table
+        self.lid = VirtualLid(table)
+        # Known dice: the bench tells of no roll that is over.
+        self.queued = [[die, 7 - die, 1 + die % 6] for die in range(1, 7)]
+        table.do("next", dice=self.queued)
+
+    def plain(self) -> Transport:
+        return SerialTransport(self.table.port)
+
+    def inject(self, data: bytes) -> None:
+        port = os.open(self.table.port, os.O_WRONLY | os.O_NOCTTY)
+        os.write(port, data)
+        os.close(port)
+
+    def restart(self) -> None:
+        self.table.do("power", to="off")
+        self.table.do("power", to="on")
+
+    def pull(self) -> None:
+        self.table.do("cable", to="out")
+
+    def plug(self) -> None:
+        self.table.do("cable", to="in")
+
+    def rolled(self) -> list[list[int]]:
+        return self.queued[: self.table.state()["shakes"]]
+
+
+@pytest.fixture(params=["memory", "pty"])
+def rig(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    with ExitStack() as stack:
+        made: Rig
+        if request.param == "memory":
+            made = Memory(tmp_path)
+        else:
+            # A second is a second here: ask again sooner.
+            monkeypatch.setattr(link, "RETRY_S", 0.1)
+            made = Pty(tmp_path, stack.enter_context(instant_table(tmp_path)))
+        stack.callback(made.close)
+        yield made
+
+
+def play(device: Device, lid: Lid, rounds: int) -> None:
+    dealer = Dealer(device, PACK, lid, patience=1000.0)
+    for _ in range(rounds):
+        dealer.play(PLAN)
+    device.wait_stored(1000.0)
+
+
+def check_record(rig: Rig, rounds: int) -> None:
+    """Every round is there once, in order, with the dice that fell, and no event is missing or twice."""
+    uid = rig.store.tables()[0]
+    stored = rig.store.rounds(uid, last=100_000)
+    assert [one["round"] for one in stored] == list(range(1, rounds + 1))
+    assert {one["status"] for one in stored} == {"settled"}
+    assert [one["result"]["dice"] for one in stored] == rig.rolled()
+    events = rig.store.events(uid)
+    assert [event["id"] for event in events] == list(range(1, len(events) + 1))
+    assert [event["d"]["round"] for event in events if event["k"] == "settled"] == list(range(1, rounds + 1))
+
+
+# One suite, each transport
+
+
+def test_rounds_arrive_once_and_in_order(rig: Rig) -> None:
+    device = rig.device()
+    play(device, rig.lid, rig.rounds)
+    check_record(rig, rig.rounds)
+    assert device.counters["noise"] == device.counters["stray"] == 0
+    device.close()
+
+
+def test_rounds_arrive_once_over_a_bad_wire(rig: Rig) -> None:
+    device = rig.device()
+    rig.suffer(rig.hard)
+    play(device, rig.lid, rig.rounds)
+    rig.suffer(Rates())
+    check_record(rig, rig.rounds)
+    assert device.counters["retries"] > 0
+    assert rig.to_host.counts["drop"] > 0
+    device.close()
+
+
+def test_a_refusal_names_code_and_state(rig: Rig) -> None:
+    device = rig.device()
+    with pytest.raises(Refused, match=r"finish: the table is IDLE; allowed in SETTLED \(E_STATE\)") as refused:
+        device.request("finish")
+    assert (refused.value.code, refused.value.state) == ("E_STATE", "IDLE")
+    with pytest.raises(Refused, match="E_UNKNOWN"):
+        device.request("dance")
+    with pytest.raises(Refused, match=r"bets: position is 9; allowed: a whole number from 1 to 7 \(E_ARGS\)"):
+        device.request("bets", position=9, wagers={})
+    with pytest.raises(Refused, match="E_ARGS"):
+        device.request("bets", position=1, wagers={"match": -1})
+    device.close()
+
+
+def test_a_repeated_request_is_done_once(rig: Rig) -> None:
+    device = rig.device()
+    rig.suffer(Rates(repeat=1.0))
+    first = device.request("open", shaker=1)["round"]
+    assert device.request("void", reason="once only")["round"] == first
+    assert device.request("open", shaker=1)["round"] == first + 1
+    device.close()
+
+
+def test_noise_is_counted_and_harms_nothing(rig: Rig) -> None:
+    device = rig.device()
+    rig.inject(b"rubbish\n1 {} 00000000\n\x80\xff\x00\n" + protocol.encode(1, {"q": "void"})[:-3] + b"\n")
+    assert device.request("open", shaker=2)["round"] == 1
+    assert device.request("stats")["noise"] >= 4
+    device.close()
+
+
+def test_a_restart_loses_the_session(rig: Rig) -> None:
+    device = rig.device()
+    number = device.request("open", shaker=1)["round"]
+    boot = device.table["boot"]
+    rig.restart()
+    with pytest.raises((SessionLost, LinkClosed)):
+        device.request("status")
+    assert device.reconnect()["state"] == protocol.IDLE
+    assert device.table["boot"] == boot + 1
+    device.wait_stored()
+    assert rig.store.round(number)["status"] == "void"
+    device.close()
+
+
+def test_another_host_takes_the_session(rig: Rig) -> None:
+    device = rig.device()
+    hello = {"q": "hello", "major": protocol.MAJOR, "minor": protocol.MINOR, "last_event": 0, "last_round": 0}
+    rig.inject(protocol.encode(7, hello))
+
+    def ask_until_refused() -> None:
+        # What the other program wrote may arrive after the first of our requests.
+        for _ in range(1000):
+            device.request("status")
+
+    with pytest.raises(SessionLost, match="the table has restarted or was spoken to by another host"):
+        ask_until_refused()
+    device.reconnect()
+    assert device.request("open", shaker=1)["round"] == 1
+    device.close()
+
+
+def test_a_pulled_cable_is_told_and_survived(rig: Rig) -> None:
+    device = rig.device()
+    number = device.request("open", shaker=1)["round"]
+    rig.pull()
+    with pytest.raises(LinkClosed, match="the port has gone"):
+        device.request("status")
+    with pytest.raises(LinkError):
+        device.reconnect(timeout=0.0)
+    rig.plug()
+    assert device.reconnect()["state"] == protocol.BETTING
+    assert device.state["round"] == number
+    play(device, rig.lid, 1)
+    check_record(rig, 1)
+    device.close()
+
+
+# In memory only: a thousand rounds, and a wire that is worse than any cable
+
+
+def test_a_thousand_rounds_over_a_lossy_wire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What a disk takes to be sure is not what is tested here.
+    monkeypatch.setattr("host_tools.store._pragmas", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
+    rig = Memory(tmp_path, seed=20)
+    device = rig.device()
+    rig.suffer(HARD)
+    _play_by_requests(device, rig, ROUNDS)
+    rig.suffer(Rates())
+    device.wait_stored()
+    check_record(rig, ROUNDS)
+    host, table = device.counters, device.request("stats")
+    assert host["retries"] > ROUNDS
+    assert min(host["noise"], host["stray"], table["noise"], table["repeats"], table["resent"]) > 0
+    assert rig.to_host.counts["drop"] / rig.to_host.counts["lines"] == pytest.approx(0.2, abs=0.02)
+    print(f"{ROUNDS} rounds: {host['retries']} retries, {host['noise'] + table['noise']} lines of noise")
+    rig.close()
+
+
+def _play_by_requests(device: Device, rig: Memory, rounds: int) -> None:
+    """Quicker than a Dealer, who looks at the state before each step; one finishes what a lost session interrupts."""
+    dealer = Dealer(device, PACK, rig.lid, patience=1000.0)
+    while rig.board.controller.table.round < rounds:
+        try:
+            device.request("open", shaker=1)
+            device.request("bets", position=2, wagers={"match": 500})
+            device.request("close")
+            device.request("shake")
+            device.request("unlock")
+            rig.lid.open(device)
+            device.request("finish")
+            rig.lid.shut(device)
+        except SessionLost:
+            device.reconnect()
+            if device.state["state"] != protocol.IDLE:
+                dealer.play(PLAN)
+
+
+def test_restarts_on_a_lossy_wire(tmp_path: Path) -> None:
+    rig = Memory(tmp_path, seed=30)
+    device = rig.device()
+    rig.suffer(HARD)
+    dealer = Dealer(device, PACK, rig.lid, patience=1000.0)
+    rng = random.Random(31)
+    feed = rig.board.feed
+
+    def feed_or_fail(data: bytes) -> None:
+        feed(data)
+        if rng.random() < 0.02:
+            rig.restart()
+
+    rig.board.feed = feed_or_fail  # type: ignore[method-assign]
+    for _ in range(40):
+        dealer.play(PLAN)
+    rig.board.feed = feed  # type: ignore[method-assign]
+    rig.suffer(Rates())
+    device.reconnect()
+    device.wait_stored()
+    stored = rig.store.rounds(last=1000)
+    assert [one["round"] for one in stored] == list(range(1, len(stored) + 1))
+    assert {one["status"] for one in stored} == {"settled", "void"}
+    settled = [one["result"]["dice"] for one in stored if one["status"] == "settled"]
+    assert len(settled) == len(rig.board.rolled)
+    assert settled == rig.board.rolled
+    rig.close()
+
+
+def test_a_late_answer_is_never_taken_for_another_requests(tmp_path: Path) -> None:
+    rig = Memory(tmp_path)
+    device = rig.device()
+    # Every answer takes longer than the host's patience: it arrives while the next question waits.
+    held: list[bytes] = []
+    way = rig.to_host
+    put = way.put
+    way.put = lambda data, now: held.append(data)  # type: ignore[method-assign]
+    with pytest.raises(LinkError, match="the table does not answer open within 12 s"):
+        device.request("open", shaker=3)
+    way.put = put  # type: ignore[method-assign]
+    late = b"".join(held)
+    assert b'"round":1' in late.replace(b" ", b"")
+    way.put(late, 0.0)
+    with pytest.raises(Refused, match=r"open: the table is BETTING; allowed in IDLE \(E_STATE\)"):
+        device.request("open", shaker=3)
+    assert device.counters["stray"] > 0
+    rig.close()
+
+
+def test_a_delayed_hello_costs_a_session_and_no_more(tmp_path: Path) -> None:
+    rig = Memory(tmp_path)
+    device = rig.device()
+    device.request("open", shaker=1)
+    old = protocol.encode(3, {"q": "hello", "major": 1, "minor": 0, "last_event": 0, "last_round": 0})
+    rig.inject(old)
+    with pytest.raises(SessionLost):
+        device.request("close")
+    assert device.reconnect()["state"] == protocol.BETTING
+    rig.close()
+
+
+class Script:
+    """A transport whose other end is a function from each object the host sends to lines that come back."""
+
+    def __init__(self, answer: Callable[[int, dict[str, Any]], list[bytes]]) -> None:
+        self._answer = answer
+        self._ready: list[bytes] = []
+        self._seconds = 0.0
+
+    def read(self, timeout: float) -> bytes:
+        if self._ready:
+            return self._ready.pop(0)
+        self._seconds += max(timeout, 0.001)
+        return b""
+
+    def write(self, data: bytes) -> None:
+        self._ready += self._answer(*protocol.decode(data))
+
+    def now(self) -> float:
+        return self._seconds
+
+    def close(self) -> None:
+        pass
+
+
+def fake_table(**hello: Any) -> Callable[[int, dict[str, Any]], list[bytes]]:
+    """A table of another version, or one that lies."""
+    told = {"major": protocol.MAJOR, "minor": protocol.MINOR, "uid": "F4", "first_event": 1, "last_event": 0, **hello}
+
+    def answer(seq: int, message: dict[str, Any]) -> list[bytes]:
+        if "q" not in message:
+            return []
+        ok = told if message["q"] == "hello" else {"state": "IDLE", "round": 0}
+        return [protocol.encode(1, {"re": seq, "ok": ok})]
+
+    return answer
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store(tmp_path / "rounds.db")
+    yield made
+    made.close()
+
+
+def test_another_major_version_is_named(store: Store) -> None:
+    with pytest.raises(LinkError, match=r"the table speaks protocol 2\.5, this program 1\.0"):
+        Device("fake", store, open_transport=lambda port: Script(fake_table(major=2, minor=5)))
+
+
+def test_a_table_that_refuses_our_version_is_named(store: Store) -> None:
+    why = "the host speaks protocol 1.0, this table 2.0"
+
+    def answer(seq: int, message: dict[str, Any]) -> list[bytes]:
+        return [protocol.encode(1, {"re": seq, "err": "E_VERSION", "why": why, "state": "IDLE"})]
+
+    with pytest.raises(LinkError, match=why):
+        Device("fake", store, open_transport=lambda port: Script(answer))
+
+
+def test_the_tables_own_version_rule(tmp_path: Path) -> None:
+    rig = Memory(tmp_path)
+    wire = link.Link(rig.plain(), lambda record, chain: True)
+    wire.hello(0, 0)
+    for major, minor in ((2, 5), (0, 0)):
+        with pytest.raises(Refused, match=f"the host speaks protocol {major}.{minor}, this table 1.0") as refused:
+            wire.request("hello", major=major, minor=minor)
+        assert refused.value.code == "E_VERSION"
+    assert wire.request("hello", major=1, minor=999)["minor"] == protocol.MINOR
+    rig.close()
+
+
+def test_a_newer_minor_version_is_tolerated(store: Store) -> None:
+    fake = fake_table(minor=9, nonsense=[1, {"deep": None}])
+    device = Device("fake", store, open_transport=lambda port: Script(fake))
+    assert device.table["minor"] == 9
+    assert device.uid == "F4"
+
+
+@pytest.mark.parametrize("uid", [None, "", 7, ["U"]])
+def test_what_has_no_unique_id_is_no_table(store: Store, uid: object) -> None:
+    with pytest.raises(LinkError, match="fake: what answers has no unique id; it is not a table"):
+        Device("fake", store, open_transport=lambda port: Script(fake_table(uid=uid)))
+
+
+def test_an_overlong_line_is_noise(store: Store) -> None:
+    chatter = [b"x" * 20_000, b"y" * 20_000 + b"\n"]
+    fake = fake_table()
+    device = Device(
+        "fake", store, open_transport=lambda port: Script(lambda seq, message: [*chatter, *fake(seq, message)])
+    )
+    assert device.counters["noise"] >= 3
+    with pytest.raises(LinkError, match="the request void is too long for the table"):
+        device.request("void", reason="r" * protocol.REQUEST_MAX)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"ev": 5, "h": "0" * 32},
+        {"ev": {"id": 1}, "h": None},
+        {"ev": {}, "h": "0"},
+        {"st": 3},
+        {"re": [1], "ok": {}},
+        {"re": None},
+        {"what": "ever"},
+    ],
+)
+def test_frames_of_the_wrong_shape_harm_nothing(message: dict[str, Any]) -> None:
+    fake = fake_table()
+    wire = link.Link(
+        Script(lambda seq, sent: [protocol.encode(1, message), *fake(seq, sent)]), lambda record, chain: "id" in record
+    )
+    assert wire.hello(0, 0)["uid"] == "F4"
+    assert wire.request("status")["state"] == "IDLE"
+
+
+# A pseudo-terminal with something else at its other end
+
+
+@contextmanager
+def other_end(answer: Callable[[bytes], bytes]) -> Iterator[str]:
+    """A port at whose other end a thread answers what it reads; its path."""
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    path = os.ttyname(slave)
+
+    def serve() -> None:
+        while True:
+            try:
+                data = os.read(master, 4096)
+            except OSError:
+                return
+            if data == b"\x00end":
+                return
+            reply = answer(data)
+            if reply:
+                os.write(master, reply)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield path
+    finally:
+        os.write(slave, b"\x00end")
+        thread.join()
+        os.close(slave)
+        os.close(master)
+
+
+PROMPT = b'Traceback (most recent call last):\r\n  File "<stdin>", line 1\r\nSyntaxError: invalid syntax\r\n>>> '
+
+
+@pytest.mark.parametrize(
+    ("what", "answer"),
+    [("silent", lambda data: b""), ("an echo", lambda data: data), ("a prompt", lambda data: data + PROMPT)],
+    ids=["silent", "echo", "prompt"],
+)
+def test_what_is_no_table_is_given_up(
+    what: str, answer: Callable[[bytes], bytes], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "GIVE_UP_S", 0.5)
+    monkeypatch.setattr(link, "RETRY_S", 0.1)
+    with other_end(answer) as port, pytest.raises(LinkError, match="the table does not answer hello within"):
+        Device(port, store)
+
+
+def test_a_port_is_held_by_one_host(store: Store) -> None:
+    with other_end(lambda data: b"") as port:
+        first = SerialTransport(port)
+        with pytest.raises(LinkError, match="the port is busy; another program holds it"):
+            SerialTransport(port)
+        first.close()
+        SerialTransport(port).close()
+
+
+def test_a_port_that_is_none(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.write_text("not a port")
+    for path, said in (
+        (tmp_path / "absent", "there is no such port; `tablectl ports` lists those that exist"),
+        (tmp_path, "cannot be opened as a serial port"),
+        (plain, "cannot be opened as a serial port"),
+    ):
+        with pytest.raises(LinkError, match=said) as error:
+            SerialTransport(str(path))
+        assert str(error.value).startswith(f"{path}: ")
+    assert plain.read_text() == "not a port"

@@ -1,0 +1,50 @@
+"""A provisioned virtual table for tests: the real firmware, with waits so short that rounds are quick."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boards.virtual.bench import BenchError, find_micropython
+from boards.virtual.client import Table
+from boards.virtual.model import default_tags
+from dragoneye.rules.packs import load
+from host_tools import provision
+
+LONG = 60.0
+SETTLE_MS = 10
+
+
+def need_micropython() -> None:
+    """Skip the test where the virtual table cannot run."""
+    try:
+        find_micropython()
+    except BenchError as error:
+        pytest.skip(str(error))
+
+
+@contextmanager
+def instant_table(folder: Path, pack: str = "nj", seed: int = 7, more: Any = None, **options: Any) -> Iterator[Table]:
+    """A running virtual table; `more` are further entries of its configuration, `options` those of `Table`."""
+    need_micropython()
+    configured = {**provision.INSTANT, **(more or {})}
+    provision.write(folder / "provision", "rpi_pico", load(pack), default_tags(), 0, **configured)
+    with Table(folder / "table", seed=seed, provision=folder / "provision", **options) as table:
+        table.do("settle", ms=SETTLE_MS)
+        yield table
+
+
+def until(happened: Callable[[], Any], what: str) -> Any:
+    """Wait until `happened()` is true; its value."""
+    end = time.monotonic() + LONG
+    while True:
+        value = happened()
+        if value:
+            return value
+        assert time.monotonic() < end, f"waited {LONG:.0f} s for {what}"
+        time.sleep(0.005)
