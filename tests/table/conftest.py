@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from boards.virtual.client import Table
+from tests.table.played import Played
+from tests.virtual import instant_table
 
 MakeTable = Callable[..., Table]
 
@@ -32,3 +34,33 @@ def make_table(tmp_path: Path) -> Iterator[MakeTable]:
             return stack.enter_context(Table(firmware=firmware, **options))
 
         yield make
+
+
+OpenTable = Callable[..., Played]
+
+
+@pytest.fixture(params=["sim"])
+def open_table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenTable]:
+    """`open_table(pack="nj", **options)`: a provisioned table that runs the real firmware, and its host.
+
+    The parameter is the target; "sim" is MicroPython's unix port over the virtual table.
+    """
+    with ExitStack() as stack:
+        count = 0
+
+        def make(pack: str = "nj", **options: Any) -> Played:
+            nonlocal count
+            count += 1
+            folder = tmp_path / f"place{count}"
+            bench = stack.enter_context(instant_table(folder, pack, **options))
+            played = Played(bench, folder, pack)
+            stack.callback(played.close)
+            return played
+
+        yield make
+
+
+@pytest.fixture
+def table(open_table: OpenTable) -> Played:
+    """A table under the New Jersey rules."""
+    return open_table()

@@ -1,0 +1,501 @@
+"""Rounds on a whole table: the real firmware, its faults, power cuts and cables, and what may be on the wire when."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from boards.virtual import prng
+from dragoneye import protocol
+from dragoneye.protocol import (
+    BETTING,
+    CLOSED,
+    FAULT,
+    IDLE,
+    LOCKED,
+    READING,
+    SETTLED,
+    SETTLING,
+    SHAKING,
+    VOID,
+)
+from dragoneye.rules import wagers
+from host_tools.dealer import Plan
+from host_tools.link import LinkClosed, LinkError, Refused, SessionLost
+from tests.table.conftest import OpenTable
+from tests.table.played import PLAN, Played
+from tests.virtual import LONG, until
+
+INSTANT_SETTINGS = {"settle_ms": 15, "lockout_ms": 0}
+# A shake that lasts until somebody stops it.
+LONG_SHAKE = {"profile": {"jolt_ms": 6000, "rest_ms": 10, "duty_percent": 80}}
+# A shake that lasts long enough to do something meanwhile.
+SLOW_SHAKE = {"profile": {"jolt_ms": 200, "rest_ms": 50, "duty_percent": 80}}
+LONG_SETTLING = {"settings": {**INSTANT_SETTINGS, "settle_ms": 60000}}
+LONG_READING = {"settings": {**INSTANT_SETTINGS, "read_tries": 1_000_000, "read_timeout_ms": 60000}}
+
+
+def rolling(table: Played) -> None:
+    """Shake, and wait until the motor is seen to run."""
+    table.ask("shake")
+    until(lambda: table.bench.state()["turning"], "the motor")
+
+
+# Whole rounds
+
+
+@pytest.mark.parametrize("pack", ["nj", "pr", "ca"])
+def test_a_round_under_each_rule_pack(open_table: OpenTable, pack: str) -> None:
+    table = open_table(pack)
+    first, second = table.play([1, 5, 3], [6, 6, 6])
+    for stored, dice in ((first, [1, 5, 3]), (second, [6, 6, 6])):
+        result = stored["result"]
+        assert (stored["status"], result["dice"], result["eye"], result["total"]) == ("settled", dice, 0, sum(dice))
+        staked = PLAN.wagers if table.pack["wagers"] else {}
+        assert result["rows"] == wagers.settle_table(staked, dice, 0, 1, result["before"], table.pack)
+    assert table.device.table["pack"] == pack
+    assert table.ask("stats")["noise"] == 0
+    # The port may have been opened in the middle of a line.
+    assert table.device.counters["noise"] <= 1
+    state = table.bench.state()
+    assert state["lock_pulses"] >= 2
+    assert len([edge for edge in state["edges"] if edge["duty"]]) == 6  # three jolts for each roll
+    assert table.motor_is_off()
+    table.check_record()
+
+
+def test_the_same_seed_brings_the_same_dice(open_table: OpenTable) -> None:
+    def dice(seed: int) -> list[Any]:
+        table = open_table(seed=seed)
+        return [stored["result"]["dice"] for stored in table.play() + table.play()]
+
+    assert dice(42) == dice(42) == [prng.dice(42, 1), prng.dice(42, 2)] != dice(43)
+
+
+def test_a_result_by_hand(table: Played) -> None:
+    number = table.begin()
+    told = table.ask("manual", dice=[2, 2, 5], reason="reader is being repaired")
+    with pytest.raises(Refused, match="E_TOKEN"):
+        table.ask("confirm", token=told["token"] + 1, dice=[2, 2, 5])
+    table.ask("confirm", token=told["token"], dice=[2, 2, 5])
+    stored = table.finish()
+    assert (stored["round"], stored["manual"]) == (number, "reader is being repaired")
+    assert stored["result"]["dice"] == [2, 2, 5]
+    assert table.bench.state()["shakes"] == 0
+
+
+def test_a_streak_goes_on_over_power_losses(table: Played) -> None:
+    bonus = Plan(1, {2: {"bonus": 100}}, {}, [])
+    levels = []
+    for count, roll in enumerate([[2, 2, 2], [3, 3, 3], [5, 5, 5]]):
+        # The bonus stays up by itself while the streak runs.
+        [stored] = table.play(roll, plan=bonus if count == 0 else Plan(1, {}, {}, []))
+        levels.append((stored["result"]["before"], stored["result"]["level"]))
+        table.restart()
+        assert table.device.state["streak"]["count"] == count + 1
+    assert levels == [(0, 1), (1, 2), (2, 3)]
+    [stored] = table.play([1, 2, 4], plan=Plan(1, {}, {}, []))
+    assert (stored["result"]["before"], stored["result"]["streak"]["count"]) == (3, 0)
+
+
+def test_the_tick_counter_wraps_within_a_round(open_table: OpenTable) -> None:
+    # The counter wraps a second after the start; a round takes a third of one.
+    table = open_table(ticks_ms=2**30 - 1000)
+    while table.ask("stats")["uptime_ms"] < 2000:
+        table.play()
+    assert {one["status"] for one in table.check_record()} == {"settled"}
+    ticks = [event["t"] for event in table.store.events(table.device.uid)]
+    assert ticks == sorted(ticks)
+    assert 0 <= ticks[0] <= ticks[-1] < 1000 * LONG
+
+
+# Faults of the dice, the readers and the motor
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "reason", "latched"),
+    [
+        ("missing", {"die": 1}, "die_missing", None),
+        ("stacked", {"die": 2}, "die_missing", None),
+        ("cocked", {"die": 0, "faces": 0}, "die_missing", None),
+        ("cocked", {"die": 0, "faces": 2}, "two_faces", None),
+        ("two_faces", {"die": 1}, "two_faces", None),
+        ("dead_tag", {"die": 0, "face": 4}, "die_missing", None),
+        ("collision", {}, "unresolved", None),
+        ("unsettled", {}, "not_settled", None),
+        ("foreign", {}, "foreign_tag", "TAMPER"),
+        ("dead_reader", {}, "fault", "READER"),
+        ("motor_dead", {}, "no_shake", None),
+        pytest.param(
+            "motor_jammed",
+            {},
+            "no_shake",
+            None,
+            marks=pytest.mark.xfail(reason="a jammed motor's current passes for motion", raises=IndexError),
+        ),
+    ],
+)
+def test_a_fault_voids_the_roll_and_the_next_one_counts(
+    table: Played, name: str, fault: dict[str, int], reason: str, latched: str | None
+) -> None:
+    # The die shows 3: its face below is 4.
+    number = table.begin([3, 1, 5])
+    table.do("fault", name=name, **fault)
+    after = table.shake(LOCKED, VOID, FAULT)
+    assert table.records("void")[-1] == {"round": number, "reason": reason, "shakes": 1, "over": False}
+    assert table.motor_is_off()
+    if latched:
+        assert after == FAULT
+        assert table.device.state["fault"] == latched
+        with pytest.raises(Refused, match=f"E_FAULT.*|the fault {latched} is latched"):
+            table.ask("shake")
+        table.ask("clear", code=latched)
+    assert table.state == VOID
+    table.do("next", dice=[2, 4, 6])
+    if reason == "no_shake":  # nothing had moved: the first roll is still queued
+        assert table.bench.state()["queue"][0] == [3, 1, 5]
+        table.do("place", dice=[1, 1, 1])
+    table.shake()
+    stored = table.finish()
+    assert (stored["status"], stored["voids"]) == ("settled", 1)
+    assert stored["result"]["dice"] == ([3, 1, 5] if reason == "no_shake" else [2, 4, 6])
+    assert stored["result"]["shakes"] == 2
+    table.check_record()
+
+
+def test_a_motor_that_does_not_stop(table: Played) -> None:
+    table.do("fault", name="motor_stuck", rolls=None)
+    table.wait(FAULT)
+    assert table.device.state["fault"] == "MOTOR_STUCK"
+    with pytest.raises(Refused, match="E_STANDS"):
+        table.ask("clear", code="MOTOR_STUCK")
+    table.do("clear", name="motor_stuck")
+    until(lambda: _cleared(table, "MOTOR_STUCK"), "the fault to be gone")
+    assert table.play([1, 2, 3])[0]["status"] == "settled"
+
+
+def _cleared(table: Played, code: str) -> bool:
+    try:
+        table.ask("clear", code=code)
+    except Refused as refused:
+        if refused.code != "E_STANDS":
+            raise
+        return False
+    return True
+
+
+def test_the_lid_is_opened_while_the_motor_runs(open_table: OpenTable) -> None:
+    table = open_table(more=LONG_SHAKE)
+    number = table.begin()
+    rolling(table)
+    table.do("lid", to="open", force=True)
+    table.wait(VOID)
+    assert table.motor_is_off()
+    assert table.records("void") == [{"round": number, "reason": "lid_opened", "shakes": 1, "over": False}]
+    with pytest.raises(Refused, match="E_LID"):
+        table.ask("shake")
+    table.do("lid", to="shut")
+    until(lambda: not table.device.refresh()["lid_open"], "the lid")
+    rolling(table)
+    assert table.device.state["voids"] == 1
+
+
+@pytest.mark.parametrize(
+    ("action", "undo", "reason", "code"),
+    [
+        (("supply", {"mv": 7000}), ("supply", {"mv": 12000}), "brown_out", "E_SUPPLY"),
+        (("tamper", {"to": "open"}), ("tamper", {"to": "ok"}), "tamper", "E_FAULT"),
+    ],
+)
+def test_supply_and_tamper_contact(
+    open_table: OpenTable, action: tuple[str, Any], undo: tuple[str, Any], reason: str, code: str
+) -> None:
+    table = open_table(more=LONG_SHAKE)
+    number = table.begin()
+    rolling(table)
+    table.do(action[0], **action[1])
+    table.wait(VOID, FAULT)
+    assert table.motor_is_off()
+    assert table.records("void") == [{"round": number, "reason": reason, "shakes": 1, "over": False}]
+    with pytest.raises(Refused, match=code):
+        table.ask("shake")
+    if code == "E_FAULT":
+        with pytest.raises(Refused, match="E_STANDS"):
+            table.ask("clear", code="TAMPER")
+    table.do(undo[0], **undo[1])
+    if code == "E_FAULT":
+        until(lambda: _cleared(table, "TAMPER"), "the contact")
+    until(lambda: _shakes(table), "a shake")
+
+
+def _shakes(table: Played) -> bool:
+    try:
+        table.ask("shake")
+    except Refused as refused:
+        if refused.code != "E_SUPPLY":
+            raise
+        return False
+    return True
+
+
+def test_the_button_is_the_next_step(table: Played) -> None:
+    number = table.begin([4, 2, 1])
+    for state, after in ((CLOSED, LOCKED), (SETTLED, IDLE)):
+        assert table.state == state
+        table.do("button", to="press", bounce=4)
+        table.wait(after)
+        until(lambda: not table.bench.state()["button_down"], "the button")
+        if after == LOCKED:
+            table.do("button", to="press")
+            until(lambda: table.bench.state()["released"], "the bolt")
+            table.do("lid", to="open")
+            table.wait(SETTLED)
+            until(lambda: not table.bench.state()["button_down"], "the button")
+            table.do("lid", to="shut")
+    table.device.wait_stored(LONG)
+    assert table.store.round(number)["result"]["dice"] == [4, 2, 1]
+
+
+def test_a_held_button_does_not_repeat(table: Played) -> None:
+    table.begin()
+    table.do("button", to="hold")
+    table.wait(LOCKED)
+    runs = table.ask("stats")["tasks"]["table"][0]
+    until(lambda: table.ask("stats")["tasks"]["table"][0] > runs + 50, "more turns of the loop")
+    state = table.bench.state()
+    assert (state["shakes"], state["lock_pulses"], table.state) == (1, 0, LOCKED)
+    table.do("button", to="release")
+
+
+# Cables and ports
+
+
+def test_the_cable_is_pulled_while_the_dice_roll(open_table: OpenTable) -> None:
+    table = open_table(more=SLOW_SHAKE)
+    number = table.begin([6, 1, 2])
+    rolling(table)
+    table.do("cable", to="out")
+    # The roll goes on by itself: two passes that agree.
+    until(lambda: table.bench.state()["reads"] >= 2, "the reading")
+    with pytest.raises((LinkClosed, SessionLost)):
+        table.ask("status")
+    table.do("cable", to="in")
+    assert table.device.reconnect(LONG)["state"] == LOCKED
+    stored = table.finish()
+    assert (stored["round"], stored["result"]["dice"], stored["voids"]) == (number, [6, 1, 2], 0)
+    assert table.bench.state()["boots"] == 1
+    table.check_record()
+
+
+def test_an_open_port_that_nobody_reads_hinders_no_roll(open_table: OpenTable) -> None:
+    table = open_table(more=SLOW_SHAKE)
+    table.begin([5, 3, 3])
+    # More answers than the pipe and the port hold, and one frame that shakes; nothing is read meanwhile.
+    seq = table.device._link._seq
+    for step in range(1, 120):
+        table.write_raw(protocol.encode(seq + step, {"q": "stats"}))
+    table.write_raw(protocol.encode(seq + 120, {"q": "shake"}))
+    state = until(lambda: (now := table.bench.state())["reads"] >= 2 and now, "the reading")
+    assert [edge["duty"] > 0 for edge in state["edges"]] == [True, False] * 3
+    table.device.reconnect(LONG)
+    stored = table.finish()
+    assert (stored["result"]["dice"], stored["voids"]) == ([5, 3, 3], 0)
+    table.check_record()
+
+
+def test_a_raw_ctrl_c_stops_the_motor(open_table: OpenTable) -> None:
+    table = open_table(more=LONG_SHAKE)
+    number = table.begin()
+    rolling(table)
+    table.write_raw(b"\x03")
+    until(table.motor_is_off, "the motor to stop")
+    # The program ends and says so; a soft reset brings the table back.
+    until(lambda: table.device._link.transport.read(0.05) or b">>> " in table.heard, "a prompt")
+    assert b"KeyboardInterrupt" in table.heard
+    table.write_raw(b"\x04")
+    until(table.reconnects, "the table")
+    table.device.wait_stored(LONG)
+    assert table.store.round(number)["status"] == "void"
+    assert table.motor_is_off()
+    table.check_record()
+
+
+def test_the_watchdog_brings_an_interrupted_table_back(open_table: OpenTable) -> None:
+    table = open_table(more={**LONG_SHAKE, "watchdog_ms": 1000})
+    number = table.begin()
+    rolling(table)
+    table.write_raw(b"\x03")
+    state = table.bench.wait_for("boots", 2, LONG)
+    assert state["last_reset"] == "watchdog"
+    until(table.reconnects, "the table")
+    table.device.wait_stored(LONG)
+    assert table.store.round(number)["status"] == "void"
+    assert table.motor_is_off()
+
+
+def test_a_flood_of_noise_is_counted(table: Played) -> None:
+    rng = random.Random(3)
+    lines: list[bytes] = []
+    while sum(len(line) for line in lines) < 100_000:
+        lines.append(bytes(rng.randrange(0x20, 0x7F) for _ in range(rng.randint(13, 60))) + b"\n")
+    number = table.begin()
+    for first in range(0, len(lines), 20):
+        table.write_raw(b"".join(lines[first : first + 20]))
+        table.device.poll()
+    until(lambda: table.ask("stats")["noise"] >= len(lines), "the noise")
+    assert table.ask("stats")["noise"] == len(lines)
+    table.shake()
+    assert table.finish()["round"] == number
+
+
+# Power cuts in every state
+
+
+@pytest.mark.parametrize(
+    ("state", "more"),
+    [
+        (BETTING, None),
+        (CLOSED, None),
+        (SHAKING, LONG_SHAKE),
+        (SETTLING, LONG_SETTLING),
+        (READING, LONG_READING),
+        (VOID, None),
+        (LOCKED, None),
+        (SETTLED, None),
+        (FAULT, None),
+    ],
+)
+def test_a_restart_recovers_the_round_or_voids_it(open_table: OpenTable, state: str, more: Any) -> None:
+    table = open_table(more=more)
+    if state == READING:
+        table.do("fault", name="unsettled", rolls=None)
+    if state == VOID:
+        table.do("fault", name="missing")
+    if state == BETTING:
+        table.ask("open", shaker=1)
+    else:
+        table.begin([2, 6, 3])
+    if state in (LOCKED, SETTLED, FAULT, VOID):
+        table.shake(LOCKED, VOID)
+    elif state not in (BETTING, CLOSED):
+        table.shake(state)
+    if state == SETTLED:
+        table.ask("unlock")
+        until(lambda: table.bench.state()["released"], "the bolt")
+        table.do("lid", to="open")
+        table.wait(SETTLED)
+    if state == FAULT:
+        table.do("tamper", to="open")
+        table.wait(FAULT)
+        table.do("tamper", to="ok")
+    assert table.state == state
+    table.restart()
+    recovered = state in (LOCKED, SETTLED, FAULT)
+    if state == FAULT:
+        assert table.state == FAULT
+        table.ask("clear", code="TAMPER")
+    if recovered and state != SETTLED:
+        assert table.state == LOCKED
+        table.finish()
+    assert table.state == IDLE
+    [stored] = table.check_record()
+    if recovered:
+        assert (stored["status"], stored["result"]["dice"]) == ("settled", [2, 6, 3])
+        assert [event["reason"] for event in table.records("void")] == []
+    else:
+        assert (stored["status"], stored.get("result")) == ("void", None)
+        assert table.records("void")[-1]["reason"] == "power_loss"
+        assert len(table.records("void")) == (2 if state == VOID else 1)
+    assert table.motor_is_off()
+    if not more:
+        table.do("lid", to="shut")
+        assert table.play([1, 1, 2])[-1]["round"] == 2
+
+
+# Nobody knows before the lid opens
+
+
+def _spoken(heard: bytes) -> list[dict[str, Any]]:
+    frames = []
+    for line in heard.split(b"\n"):
+        try:
+            frames.append(protocol.decode(line)[1])
+        except protocol.Noise:
+            continue
+    return frames
+
+
+def _leaves(value: Any) -> list[Any]:
+    """Every list and every key of a JSON value."""
+    if isinstance(value, dict):
+        return [*value, *(leaf for one in value.values() for leaf in _leaves(one))]
+    if isinstance(value, list):
+        return [value, *(leaf for one in value for leaf in _leaves(one))]
+    return []
+
+
+@pytest.mark.parametrize("dice", [[6, 1, 4], [3, 3, 3]])
+def test_nothing_of_a_result_is_on_the_wire_before_the_lid_opens(table: Played, dice: list[int]) -> None:
+    table.begin(dice)
+    del table.heard[:]
+    table.shake()
+    table.ask("stats")
+    for request, fields in (("shake", {}), ("close", {}), ("finish", {}), ("void", {"reason": "let me see"})):
+        with pytest.raises(Refused):
+            table.ask(request, **fields)
+    # Another host asks for everything from the beginning, before and after a power cut.
+    for _ in range(2):
+        table.device._link.hello(0, 0)
+        until(lambda: _resent(table), "the events from the first one on")
+        table.ask("status")
+        table.restart()
+    table.write_raw(b"\x03")
+    until(lambda: table.device._link.transport.read(0.05) or b">>> " in table.heard, "a prompt")
+    before_the_lid = bytes(table.heard)
+    table.do("power", to="off")
+    table.do("power", to="on")
+    table.device.reconnect(LONG)
+
+    frames = _spoken(before_the_lid)
+    assert len(frames) > 20
+    text = before_the_lid.replace(b" ", b"")
+    for written in (dice, sorted(dice), dice[::-1]):
+        assert json.dumps(written).replace(" ", "").encode() not in text
+    for leaf in _leaves(frames):
+        assert leaf not in ("dice", "total", "rows", "net", "level", "before", "manual", dice)
+        assert not (isinstance(leaf, list) and sorted(map(str, leaf)) == sorted(map(str, dice)))
+    assert {frame["ev"]["k"] for frame in frames if "ev" in frame} <= {"boot", "opened", "closed"}
+    assert table.finish()["result"]["dice"] == dice
+
+
+def _resent(table: Played) -> bool:
+    """Whether the record that bets were closed has come since the last hello."""
+    table.device.poll(0.05)
+    frames = _spoken(bytes(table.heard))
+    hellos = [at for at, frame in enumerate(frames) if isinstance(frame.get("ok"), dict) and "uid" in frame["ok"]]
+    return any(frame.get("ev", {}).get("k") == "closed" for frame in frames[hellos[-1] :])
+
+
+def test_a_state_tells_the_dice_only_when_the_lid_has_opened(table: Played) -> None:
+    table.begin([1, 2, 6])
+    table.shake()
+    assert "dice" not in table.device.refresh()
+    table.ask("unlock")
+    until(lambda: table.bench.state()["released"], "the bolt")
+    assert "dice" not in table.device.refresh()
+    table.do("lid", to="open")
+    table.wait(SETTLED)
+    assert table.device.state["dice"] == [1, 2, 6]
+
+
+def test_a_lid_that_is_forced_ends_the_round_all_the_same(table: Played) -> None:
+    number = table.begin([5, 1, 1])
+    table.shake()
+    table.do("lid", to="open", force=True)
+    table.wait(SETTLED)
+    with pytest.raises((Refused, LinkError)):
+        table.ask("bets", position=4, wagers={"odd": 100})
+    assert table.finish()["round"] == number
