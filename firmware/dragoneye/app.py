@@ -22,8 +22,9 @@ from dragoneye.text import dumps
 TICK_MS = 5
 # A task that comes back later than this has been held up (design: no task holds the loop longer).
 LATE_MS = 20
-# Collect while nothing moves: a collection stops everything for some milliseconds.
-COLLECT_MS = 1000
+# Collect while nothing moves: a collection stops everything for some milliseconds. Often, so that the heap is never
+# full of garbage with what lives long scattered in it.
+COLLECT_MS = 250
 # The motor coasts for this long; current after that while it is off means that it is stuck on.
 COAST_MS = 500
 
@@ -240,6 +241,9 @@ class App:
         if board.button.poll() and board.button.active:
             self.report(table.button)
         self.report(table.supply, board.supply_low())
+        if table.state not in round.ROLLING and now - self._collected_at > COLLECT_MS:
+            self._collected_at = now
+            gc.collect()
         if table.state == SHAKING:
             self._moved_at = now
         elif now - self._moved_at > COAST_MS:
@@ -247,9 +251,6 @@ class App:
             table.standing["MOTOR_STUCK"] = "the motor still draws current" if stuck else None
             if stuck:
                 self.report(table.set_fault, "MOTOR_STUCK", "%d mA while off" % board.shaker.milliamps())
-            if now - self._collected_at > COLLECT_MS:
-                self._collected_at = now
-                gc.collect()
 
     def _effects(self):
         for effect, value in self.controller.table.take_effects():
@@ -259,6 +260,8 @@ class App:
                     self._shake_task = None
                 self.board.shaker.off()
             elif effect == round.SHAKE:
+                # The last moment at which nothing moves: the shake shall not need a collection of its own.
+                gc.collect()
                 self._shake_task = asyncio.create_task(self._guarded("shaker", self._shake(*value)))
             elif effect == round.READ:
                 asyncio.create_task(self._guarded("reader", self._read(value)))
