@@ -8,7 +8,7 @@ from boards.virtual.sensor import TagSensor
 
 SWITCHES = ("lid", "tamper", "button", "service")
 BACK = {"lid": {"to": "shut"}, "button": {"to": "release"}}  # how a bouncing contact falls back
-LOG_MAX = 4000
+LOG_MAX = 128
 
 
 class Wiring:
