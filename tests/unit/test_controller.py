@@ -86,6 +86,10 @@ def test_another_major_version_is_refused_by_name_of_both(tmp_path: Path) -> Non
     assert desk.code("status") == "E_HELLO"
 
 
+def test_an_older_major_version_is_refused_as_well(tmp_path: Path) -> None:
+    assert Desk(tmp_path).code("hello", major=0, minor=9) == "E_VERSION"
+
+
 def test_a_newer_minor_version_may_say_more_in_hello(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     assert desk.ask("hello", major=1, minor=9, colour="red", last_event=0)["minor"] == protocol.MINOR
@@ -150,6 +154,40 @@ def test_the_last_eight_answers_are_kept_and_an_older_number_is_refused_without_
     desk.send({"q": "open", "shaker": 1}, first)
     assert desk.reply(first)["err"] == "E_HELLO"
     assert desk.journal.last_id == records
+
+
+def test_a_request_is_not_done_again_when_its_answer_was_pushed_out_by_malformed_ones(desk: Desk) -> None:
+    seq = desk.send({"q": "open", "shaker": 1})
+    desk.reply(seq)
+    for number in range(1, module.ANSWERS_KEPT + 1):
+        desk.reply(desk.send({"q": "open", "shaker": 99}, seq + number))
+    desk.send({"q": "close"}, seq)
+    assert desk.reply(seq)["err"] == "E_HELLO"
+    assert desk.state == BETTING
+
+
+def test_a_hello_that_comes_again_much_later_changes_nothing(desk: Desk) -> None:
+    hello = {"q": "hello", "major": 1, "minor": 0}
+    session = desk.send(hello)
+    desk.reply(session)
+    for _ in range(module.ANSWERS_KEPT):
+        desk.ask("status")
+    last = desk.send({"q": "open", "shaker": 1})
+    answer = desk.reply(last)
+    desk.send(hello, session)
+    assert desk.reply(session)["ok"]["state"] == BETTING
+    desk.send({"q": "open", "shaker": 1}, last)
+    assert desk.reply(last) == answer
+    desk.ask("close")
+
+
+def test_answers_of_an_earlier_session_are_forgotten(desk: Desk) -> None:
+    desk.seq += 10
+    seq = desk.send({"q": "open", "shaker": 1})
+    desk.reply(seq)
+    desk.seq = seq - 2
+    desk.hello(desk.known)
+    assert desk.ask("status")["state"] == BETTING
 
 
 def test_numbers_may_skip_but_not_far_nor_back(desk: Desk) -> None:
@@ -252,6 +290,20 @@ def test_a_host_is_told_what_it_does_not_have_whatever_another_had(tmp_path: Pat
             desk.send({"q": "hello", "major": 1, "minor": 0, "last_event": known})
             told = [value["ev"]["id"] for value in desk.drain() if "ev" in value]
             assert told == list(range(known + 1, desk.journal.last_id + 1))
+
+
+def test_a_host_that_comes_too_late_is_told_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "SEGMENT_RECORDS", 4)
+    monkeypatch.setattr(journal, "SEGMENTS_MAX", 3)
+    desk = Desk(tmp_path)
+    desk.hello()
+    for number in range(30):
+        desk.tell("service", bool(number % 2))
+        desk.fetch()
+    assert desk.journal.first_id > 1
+    desk.send({"q": "hello", "major": 1, "minor": 0})
+    told = [value["ev"]["id"] for value in desk.drain() if "ev" in value]
+    assert told == list(range(desk.journal.first_id, desk.journal.last_id + 1))[: module.WINDOW]
 
 
 @pytest.mark.parametrize("ack", [None, "1", 1.0, [], {}, -1, 0])
@@ -389,6 +441,24 @@ def test_a_damaged_journal_is_a_fault_and_its_good_records_are_still_delivered(t
     desk.hello(desk.known)
     [settled] = [event for event in desk.fetch() if event["k"] == "settled"]
     assert settled["d"]["dice"] == [4, 5, 6]
+
+
+def test_a_host_that_is_ahead_of_a_damaged_journal_sets_nothing_aside(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.hello()
+    for number in range(10):
+        desk.tell("service", bool(number % 2))
+    desk.fetch()
+    damage(tmp_path, 5)
+    desk.boot()
+    answer = desk.hello(desk.known)
+    assert (desk.state, answer["first_event"], answer["last_event"]) == (FAULT, 1, 4)
+    assert not list(tmp_path.glob("*.bad"))
+    last = desk.known
+    desk.ask("clear", code="JOURNAL")
+    new = desk.fetch()
+    assert new[0]["k"] == "restart"
+    assert new[0]["id"] > last
 
 
 def test_a_damage_found_while_records_are_sent_is_a_fault_as_well(tmp_path: Path) -> None:

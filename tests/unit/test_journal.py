@@ -316,6 +316,18 @@ def test_a_segment_that_is_missing_is_found(tmp_path: Path, small: None) -> None
     assert json.loads(log.line(9)[0])["id"] == 9
 
 
+def test_segments_under_each_others_names_are_found(tmp_path: Path, small: None) -> None:
+    fill(loaded(tmp_path), 12)
+    first, second, third = files(tmp_path)
+    contents = first.read_bytes(), third.read_bytes()
+    second.write_bytes(contents[0])
+    with pytest.raises(Damaged, match="record 5 in segment 5: record 1 stands there"):
+        loaded(tmp_path).line(5)
+    third.write_bytes(contents[0])
+    with pytest.raises(Damaged, match="segment 9, line 1: the head names record 1"):
+        loaded(tmp_path)
+
+
 def test_a_damage_is_named_and_what_stands_before_it_is_kept(tmp_path: Path) -> None:
     fill(loaded(tmp_path), 10)
     path = files(tmp_path)[0]

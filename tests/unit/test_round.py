@@ -22,7 +22,7 @@ from dragoneye.protocol import (
     VOID,
     Problem,
 )
-from tests.unit.tables import EYE, FOREIGN, LASTING, SHAKE_MS, WAGERS, Rig, pack_named, tags_of
+from tests.unit.tables import EYE, FOREIGN, LASTING, SHAKE_MS, WAGERS, PowerCut, Rig, pack_named, tags_of
 
 ROLLING = (SHAKING, SETTLING, READING)
 OTHER_STATES = tuple(state for state in LASTING if state != FAULT)
@@ -309,6 +309,13 @@ def test_the_lockout_holds_across_rounds_and_after_a_lid_opened_in_the_shake() -
     assert (rig.state, rig.view()["lockout_ms"]) == (VOID, 4900)
 
 
+def test_a_shake_that_did_not_end_counts_for_the_lockout_until_it_was_stopped() -> None:
+    rig = Rig()
+    rig.reach(SHAKING)
+    rig.wait(15000)
+    assert (rig.view()["void"], rig.view()["lockout_ms"]) == ("shake_timeout", 5000)
+
+
 @pytest.mark.parametrize(
     ("what", "code", "word"), [("lid", "E_LID", "lid"), ("supply", "E_SUPPLY", "12 V"), ("tamper", "E_FAULT", "TAMPER")]
 )
@@ -363,6 +370,40 @@ def test_bets_stay_open_until_the_lid_opens_under_a_pack_that_says_so() -> None:
     assert rig.last("settled")["rows"] == [[2, "even", 200, 1], [3, "odd", 300, 0]]
 
 
+def test_bets_that_the_lid_has_closed_stay_closed_when_the_power_fails_before_the_settlement() -> None:
+    rig = Rig("house")
+    rig.reach(LOCKED)
+    assert rig.last("locked")["bets_open"]
+    # The door, then the bets' end; the settlement is not written any more.
+    rig.cut = 2
+    with pytest.raises(PowerCut):
+        rig.open_lid()
+    assert rig.kinds()[-2:] == ["door", "closed"]
+    rig.restart()
+    assert (rig.state, rig.view()["bets_open"]) == (LOCKED, False)
+    assert rig.code("bets", position=1, wagers={}) == "E_BETS_CLOSED"
+
+
+def test_a_bonus_is_not_changed_while_the_dice_roll_as_that_would_have_to_be_written() -> None:
+    rig = streaking("house")
+    rig.ask("open", shaker=1)
+    rig.wait_out()
+    roll = rig.shake()
+    before = len(rig.records)
+    for state in ROLLING:
+        assert rig.state == state
+        for wagers in ({"bonus": 400}, {"bonus": 0}):
+            assert rig.code("bets", position=2, wagers=wagers) == "E_STATE"
+        if state == SHAKING:
+            rig.now += SHAKE_MS
+            rig.tell("shaken", roll, True)
+        elif state == SETTLING:
+            rig.wait(400)
+    assert rig.kinds(before) == []
+    rig.show(roll, [1, 2, 3])
+    rig.ask("bets", position=2, wagers={"bonus": 400})
+
+
 def test_bets_closed_by_hand_are_closed_for_the_re_shake_as_well() -> None:
     rig = Rig("house")
     rig.ask("open", shaker=1)
@@ -406,6 +447,10 @@ def test_all_wagers_of_a_position_are_replaced_and_zero_takes_one_off() -> None:
     rig.ask("bets", position=4, wagers={"even": 100, "triple": 50})
     rig.ask("bets", position=4, wagers={"odd": 100, "even": 0})
     assert [4, {"odd": 100}] in rig.view()["bets"]
+    rig.ask("bets", position=4, wagers={"bonus": 100})
+    # Without a streak a bonus is a wager like any other.
+    rig.ask("bets", position=4, wagers={"even": 100})
+    assert [4, {"even": 100}] in rig.view()["bets"]
     rig.ask("bets", position=4, wagers={})
     assert [position for position, _ in rig.view()["bets"]] == [1]
 
