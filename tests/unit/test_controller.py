@@ -297,8 +297,9 @@ def test_a_host_that_comes_too_late_is_told_what_is_left(tmp_path: Path, monkeyp
     monkeypatch.setattr(journal, "SEGMENTS_MAX", 3)
     desk = Desk(tmp_path)
     desk.hello()
-    for number in range(30):
-        desk.tell("service", bool(number % 2))
+    for _ in range(15):
+        desk.tell("set_fault", "READER", "no answer")
+        desk.ask("clear", code="READER")
         desk.fetch()
     assert desk.journal.first_id > 1
     desk.send({"q": "hello", "major": 1, "minor": 0})
