@@ -1,0 +1,176 @@
+"""`tablectl rounds` and `show`: what the record holds, and what is said of records that cannot be used."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from host_tools import store as store_module
+from host_tools.store import Store
+from tests.unit.conftest import Tablectl
+from tests.unit.tables import Desk
+from tests.unit.test_store import take_all, told
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    """Three settled rounds and a void one of table T1, in the default place."""
+    journal = tmp_path / "journal"
+    journal.mkdir()
+    desk = Desk(journal)
+    desk.hello()
+    for dice in ([1, 2, 3], [4, 4, 4], [6, 5, 6]):
+        desk.play(dice, {2: {"match": 500, "odd": 100}}, shaker=2)
+        desk.tell("lid", False)
+    desk.ask("open", shaker=0)
+    desk.ask("void", reason="dice on the floor")
+    path = tmp_path / "rounds.db"
+    store = Store(path, clock=lambda: "2026-05-17T20:00:00.000+00:00")
+    take_all(store, told(desk))
+    store.close()
+    return path
+
+
+def test_the_rounds_as_a_table(tablectl: Tablectl, record: Path) -> None:
+    done = tablectl("rounds")
+    heading, *rows = [re.split(r" {2,}", line.strip()) for line in done.out.splitlines()]
+    assert heading == ["round", "UTC", "table", "dice", "total", "shaker", "voids", "table's net"]
+    assert [row[0] for row in rows] == ["1", "2", "3", "4"]
+    assert rows[1] == ["2", "2026-05-17 20:00:00", "T1", "4", "«4»", "4", "12", "position 2", "+$6.00"]
+    assert rows[3] == ["4", "2026-05-17 20:00:00", "T1", "void", "the dealer", "1"]
+    assert (done.code, done.err) == (0, "")
+
+
+def test_the_rounds_as_json(tablectl: Tablectl, record: Path) -> None:
+    rows = tablectl("rounds", "--json").rows
+    assert [(row["round"], row["status"], row["voids"]) for row in rows] == [
+        (1, "settled", []),
+        (2, "settled", []),
+        (3, "settled", []),
+        (4, "void", ["supervisor"]),
+    ]
+    assert [row.get("dice") for row in rows] == [[1, 2, 3], [4, 4, 4], [6, 5, 6], None]
+    assert rows[0]["wagers"] == [
+        {"position": 2, "wager": "match", "stake": 500, "odds": 1, "profit": 500},
+        {"position": 2, "wager": "odd", "stake": 100, "odds": 0, "profit": -100},
+    ]
+    assert [row.get("net") for row in rows] == [-400, 600, 400, None]
+    assert [row["round"] for row in tablectl("rounds", "--last", "2", "--json").rows] == [3, 4]
+
+
+def test_one_round(tablectl: Tablectl, record: Path) -> None:
+    assert tablectl("show", "2", "--json").rows == [tablectl("rounds", "--json").rows[1]]
+    plain = tablectl("show", "1").out.splitlines()
+    assert plain[0] == "Round 1 · position 2 shakes"
+    assert plain[1] == "  dice     1  «2»  3    total 6   (the dragon's eye die shows 2)"
+    assert plain[2] == "  wagers  position 2: match $5.00 pays 1 to 1, odd $1.00 loses  +$4.00"
+    assert plain[-1] == "  net     table -$4.00"
+    assert tablectl("show", "4").out.splitlines()[1:] == [
+        "  void    supervisor: voided by a supervisor",
+        "  result  none: the round is void",
+    ]
+
+
+def test_the_events_of_a_round(tablectl: Tablectl, record: Path) -> None:
+    rows = tablectl("show", "3", "--events").rows
+    assert [row["k"] for row in rows] == ["opened", "closed", "locked", "settled"]
+    assert {row["d"]["round"] for row in rows} == {3}
+    assert {row["utc"] for row in rows} == {"2026-05-17T20:00:00.000+00:00"}
+
+
+def test_several_tables_in_one_record(tablectl: Tablectl, record: Path, tmp_path: Path) -> None:
+    journal = tmp_path / "other"
+    journal.mkdir()
+    desk = Desk(journal)
+    desk.hello()
+    desk.play([1, 1, 2])
+    store = Store(record)
+    take_all(store, told(desk), "T2")
+    store.close()
+    said = "round 1 is there for several tables; name one with --table: T1, T2"
+    assert tablectl("show", "1").refusal() == said
+    assert tablectl("show", "1", "--json").refusal() == said
+    assert tablectl("show", "1", "--table", "T2", "--json").rows[0]["dice"] == [1, 1, 2]
+    assert {row["table"] for row in tablectl("rounds", "--json").rows} == {"T1", "T2"}
+    assert {row["table"] for row in tablectl("rounds", "--table", "T2", "--json").rows} == {"T2"}
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["plain", "json"])
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("show", "9"), "there is no round 9; there are rounds 1 to 4"),
+        (("show", "0"), "Invalid value for 'NUMBER': 0 is not in the range x>=1."),
+        (("show", "one"), "Invalid value for 'NUMBER': 'one' is not a valid integer range."),
+        (("show",), "Missing argument 'NUMBER'."),
+        (("rounds", "--last", "-1"), "Invalid value for '--last': -1 is not in the range"),
+        (("rounds", "--lost", "1"), "No such option: --lost Did you mean --last?|No such option"),
+        (("show", "1", "--table", "T9"), "there is no round 1"),
+        pytest.param(
+            ("show", "9" * 30),
+            "there is no round 9",
+            marks=pytest.mark.xfail(reason="larger than SQLite's integers", raises=OverflowError),
+        ),
+    ],
+)
+def test_bad_arguments(
+    tablectl: Tablectl, record: Path, arguments: tuple[str, ...], said: str, more: tuple[str, ...]
+) -> None:
+    told_us = tablectl(*arguments, *more).refusal()
+    assert any(one in told_us for one in said.split("|"))
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["plain", "json"])
+@pytest.mark.parametrize("command", [("rounds",), ("show", "1"), ("show", "1", "--events")], ids=" ".join)
+def test_records_that_cannot_be_used(
+    tablectl: Tablectl, tmp_path: Path, command: tuple[str, ...], more: tuple[str, ...]
+) -> None:
+    def refusal(db: Path) -> str:
+        return tablectl(*command, *more, "--db", str(db)).refusal()
+
+    absent, random, foreign = (tmp_path / name for name in ("absent.db", "random.db", "foreign.db"))
+    assert refusal(absent) == f"{absent}: there is no such database yet; play a round first"
+    assert not absent.exists()
+    random.write_bytes(os.urandom(4096))
+    assert refusal(random) == (
+        f"{random}: this is not a sound database (file is not a database); move it away or restore a copy"
+    )
+    connection = sqlite3.connect(foreign)
+    connection.executescript("CREATE TABLE rounds (name TEXT); INSERT INTO rounds VALUES ('mine');")
+    connection.close()
+    assert refusal(foreign).startswith(f"{foreign}: ")
+    assert str(tmp_path) in refusal(tmp_path)
+
+
+def test_a_damaged_record_is_named(tablectl: Tablectl, record: Path) -> None:
+    whole = record.read_bytes()
+    record.write_bytes(whole[:4096] + os.urandom(len(whole) - 4096))
+    for command in (("rounds",), ("show", "1"), ("rounds", "--json")):
+        assert tablectl(*command).refusal().startswith(f"{record}: ")
+
+
+def test_a_locked_record_is_named(tablectl: Tablectl, record: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def impatient(connection: Any, row: object) -> None:
+        pragmas(connection, row)
+        connection.execute("PRAGMA busy_timeout=20")
+
+    pragmas = store_module._pragmas
+    monkeypatch.setattr(store_module, "_pragmas", impatient)
+    connection = sqlite3.connect(record, isolation_level=None)
+    connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+    connection.execute("BEGIN EXCLUSIVE")
+    monkeypatch.setattr("sqlite3.dbapi2.connect", _without_patience(sqlite3.connect))
+    for more in ((), ("--json",)):
+        said = tablectl("rounds", *more).refusal()
+        assert said == f"{record}: another program has locked it; try again when it has finished"
+    connection.close()
+
+
+def _without_patience(connect: Any) -> Any:
+    """sqlite3.connect waits five seconds by itself."""
+    return lambda *arguments, **options: connect(*arguments, **{**options, "timeout": 0.02})
