@@ -105,7 +105,7 @@ def test_several_tables_in_one_record(tablectl: Tablectl, record: Path, tmp_path
     ("arguments", "said"),
     [
         (("show", "9"), "there is no round 9; there are rounds 1 to 4"),
-        (("show", "0"), "Invalid value for 'NUMBER': 0 is not in the range x>=1."),
+        (("show", "0"), "Invalid value for 'NUMBER': 0 is not in the range"),
         (("show", "one"), "Invalid value for 'NUMBER': 'one' is not a valid integer range."),
         (("show",), "Missing argument 'NUMBER'."),
         (("rounds", "--last", "-1"), "Invalid value for '--last': -1 is not in the range"),
@@ -113,7 +113,7 @@ def test_several_tables_in_one_record(tablectl: Tablectl, record: Path, tmp_path
         (("show", "1", "--table", "T9"), "there is no round 1"),
         pytest.param(
             ("show", "9" * 30),
-            "there is no round 9",
+            "there is no round 9|is not in the range",
             marks=pytest.mark.xfail(reason="larger than SQLite's integers", raises=OverflowError),
         ),
     ],

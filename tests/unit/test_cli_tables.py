@@ -228,7 +228,6 @@ def test_refusals_do_not_end_play_and_change_nothing(tablectl: Tablectl, bench: 
         *(line for line, _ in REFUSED),
         "shake",
         "bets 7 match 500",
-        "bets 2 match 7",
         "open 2",
         "status",
     ]

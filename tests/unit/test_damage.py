@@ -102,7 +102,8 @@ def test_what_stands_before_a_damaged_segment_is_delivered(desk: Desk, store: St
     damage(desk, '"first"')
     restart(desk, store)  # a host that has nothing of it yet
     sync(desk, store)
-    assert store.last(UID)[0] == 64
+    # The last one may be a result, which is kept back until the lid opens.
+    assert store.last(UID)[0] == desk.ask("stats")["sendable"] >= 63
     desk.ask("clear", code="JOURNAL")
     sync(desk, store)
     assert desk.ask("open", shaker=1)["round"] > store.rounds(UID)[-2]["round"]

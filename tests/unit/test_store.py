@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from dragoneye import round as round_module
 from dragoneye.journal import GENESIS, chain
 from dragoneye.text import dumps
 from host_tools import store as store_module
@@ -22,6 +23,8 @@ from tests.unit.tables import Desk
 
 Record = tuple[dict[str, Any], str]
 UID = "T1"
+# What a table says of itself when its journal is begun anew.
+ANEW = dict(round_module.initial(), round=4)
 
 
 def told(desk: Desk) -> list[Record]:
@@ -174,13 +177,15 @@ def test_a_journal_begun_anew_goes_on(open_store: OpenStore, played: list[Record
     store = open_store()
     take_all(store, played)
     last = len(played)
-    anew = chained([record(last + 7, "restart", why="damage", state={}), record(last + 8, "opened", round=5, shaker=1)])
+    anew = chained(
+        [record(last + 7, "restart", why="damage", state=ANEW), record(last + 8, "opened", round=5, shaker=1)]
+    )
     assert take_all(store, anew, first_event=last + 7) == [True, True]
     # The same without a gap, and a first event that the host did not hear of.
-    more = chained([record(last + 9, "restart", why="again", state={})])
+    more = chained([record(last + 9, "restart", why="again", state=ANEW)])
     assert take_all(store, more) == [True]
     with pytest.raises(StoreError, match="does not follow"):
-        store.take(UID, record(last + 10, "restart", why="x", state={}), "0" * 32, 1)
+        store.take(UID, record(last + 10, "restart", why="x", state=ANEW), "0" * 32, 1)
 
 
 def test_a_round_is_opened_and_settled_once(open_store: OpenStore, played: list[Record]) -> None:
@@ -193,7 +198,7 @@ def test_a_round_is_opened_and_settled_once(open_store: OpenStore, played: list[
     ]
     chain_of = chained(records)
     take_all(store, chain_of[:2])
-    with pytest.raises(StoreError, match="table T1: round 1 is settled a second time by event 3"):
+    with pytest.raises(StoreError, match=r"table T1: round 1 is settled .*event 3"):
         store.take(UID, *chain_of[2], 1)
     again = chained([*records[:2], record(3, "opened", round=1, shaker=2)])
     with pytest.raises(StoreError, match="table T1: round 1 is opened a second time by event 3"):
