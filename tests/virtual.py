@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from boards.virtual.bench import BenchError, find_micropython
 from boards.virtual.client import Table
 from boards.virtual.model import default_tags
+from boards.virtual.unix_port import NoMicroPython, find_micropython
 from dragoneye.rules.packs import load
 from host_tools import provision
 
@@ -24,7 +24,7 @@ def need_micropython() -> None:
     """Skip the test where the virtual table cannot run."""
     try:
         find_micropython()
-    except BenchError as error:
+    except NoMicroPython as error:
         pytest.skip(str(error))
 
 
