@@ -38,6 +38,16 @@ LONG_SETTLING = {"settings": {**INSTANT_SETTINGS, "settle_ms": 60000}}
 LONG_READING = {"settings": {**INSTANT_SETTINGS, "read_tries": 1_000_000, "read_timeout_ms": 60000}}
 
 
+def hear(table: Played, words: bytes) -> None:
+    """Read the port until these bytes have come."""
+
+    def heard() -> bool:
+        table.device._link.transport.read(0.05)
+        return words in table.heard
+
+    until(heard, str(words))
+
+
 def rolling(table: Played) -> None:
     """Shake, and wait until the motor is seen to run."""
     table.ask("shake")
@@ -324,7 +334,7 @@ def test_a_raw_ctrl_c_stops_the_motor(open_table: OpenTable) -> None:
     table.write_raw(b"\x03")
     until(table.motor_is_off, "the motor to stop")
     # The program ends and says so; a soft reset brings the table back.
-    until(lambda: table.device._link.transport.read(0.05) or b">>> " in table.heard, "a prompt")
+    hear(table, b">>> ")
     assert b"KeyboardInterrupt" in table.heard
     table.write_raw(b"\x04")
     until(table.reconnects, "the table")
@@ -464,7 +474,7 @@ def test_nothing_of_a_result_is_on_the_wire_before_the_lid_opens(table: Played, 
         table.ask("status")
         table.restart()
     table.write_raw(b"\x03")
-    until(lambda: table.device._link.transport.read(0.05) or b">>> " in table.heard, "a prompt")
+    hear(table, b">>> ")
     before_the_lid = bytes(table.heard)
     table.do("power", to="off")
     table.do("power", to="on")
