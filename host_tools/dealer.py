@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from boards.virtual.client import Control, Table, TableError
 from dragoneye import protocol
@@ -20,6 +20,7 @@ from host_tools.link import LinkClosed, LinkError, Refused, SessionLost
 from host_tools.rules import houseway, seating, tiles
 
 Message = dict[str, Any]
+T = TypeVar("T")
 
 
 class Lid(Protocol):
@@ -46,7 +47,11 @@ class VirtualLid:
             device.poll(0.02)
 
     def shut(self, device: Device) -> None:
-        self._control.do("lid", to="shut")
+        try:
+            self._control.do("lid", to="shut")
+        except TableError:
+            # The board has just lost its power.
+            device.poll(0.02)
 
 
 class HumanLid:
@@ -144,6 +149,14 @@ class Dealer:
             except (LinkClosed, SessionLost):
                 self.device.reconnect()
                 placed.clear()
+
+    def surely(self, ask: Callable[[], T]) -> T:
+        """`ask()`, again after each lost cable or session."""
+        while True:
+            try:
+                return ask()
+            except (LinkClosed, SessionLost):
+                self.device.reconnect()
 
     def _step(self, view: Message, plan: Plan, placed: set[int]) -> int | None:
         """Do what the state asks for; the round's number when it was opened just now."""

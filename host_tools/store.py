@@ -31,7 +31,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from dragoneye.errors import BadInput
 from dragoneye.journal import GENESIS, chain
-from dragoneye.text import dumps
+from dragoneye.text import dumps, show
 from host_tools.i18n import _
 
 Message = dict[str, Any]
@@ -170,13 +170,27 @@ class Store:
         one here, unless the table keeps none before it (`first_event`). Raises StoreError when a record of this id is
         stored and differs, or the chain of hashes does not fit.
         """
+        for key in ("id", "k", "d", "b", "t"):
+            if key not in record:
+                raise StoreError(_("table {uid}: a record without {key}").format(uid=uid, key=repr(key)))
         try:
-            record_id, kind, data = record["id"], record["k"], record["d"]
-            boot, ticks = record["b"], record["t"]
-        except KeyError as error:
-            raise StoreError(_("table {uid}: a record without {key}").format(uid=uid, key=error)) from None
+            return self._take(uid, record, link, first_event)
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise StoreError(
+                _("table {uid}: event {id} is not as it should be ({error})").format(
+                    uid=uid, id=show(record["id"]), error=repr(error)
+                )
+            ) from None
+
+    def _take(self, uid: str, record: Message, link: str, first_event: int) -> bool:
+        record_id, kind, data = record["id"], record["k"], record["d"]
+        boot, ticks = record["b"], record["t"]
         body = dumps(record)
         with self._guard(), Session(self._engine) as session:
+            # Another program may write meanwhile: the last one is looked for first, so that this one cannot be missed.
+            before = session.scalars(
+                select(Event).where(Event.uid == uid).order_by(Event.id.desc()).limit(1)
+            ).one_or_none()
             stored = session.get(Event, (uid, record_id))
             if stored is not None:
                 if stored.link != link or stored.body != body:
@@ -186,9 +200,6 @@ class Store:
                         )
                     )
                 return True
-            before = session.scalars(
-                select(Event).where(Event.uid == uid).order_by(Event.id.desc()).limit(1)
-            ).one_or_none()
             follows = record_id == (before.id + 1 if before else 1)
             if not follows and record_id != first_event and kind != "restart":
                 return False
@@ -218,13 +229,25 @@ class Store:
                 self._follow(session, uid, record_id, kind, data)
                 session.commit()
             except IntegrityError:
-                # Another program stored it between our look and our writing: the constraint has decided.
+                # Another program stored something between our look and our writing: the constraint has decided.
                 session.rollback()
-                return session.get(Event, (uid, record_id)) is not None
-        return True
+                if session.get(Event, (uid, record_id)) is None:
+                    return False
+                session.rollback()
+            else:
+                return True
+        # Look again: it may be another one of the same id.
+        return self._take(uid, record, link, first_event)
 
     def _follow(self, session: Session, uid: str, record_id: int, kind: str, data: Message) -> None:
         """What a record means for its round."""
+        if kind == "restart":
+            # What the table does not take up again is over.
+            state = data["state"]
+            going_on = state["round"] if state["locked"] is not None else 0
+            for left in session.scalars(select(Round).where(Round.uid == uid, Round.status == "open")):
+                if left.number != going_on:
+                    left.status = "void"
         if kind not in ("opened", "void", "settled"):
             return
         number = data["round"]
@@ -246,17 +269,17 @@ class Store:
                     uid=uid, number=number, id=record_id
                 )
             )
+        elif row.status != "open":
+            raise StoreError(
+                _("table {uid}: round {number} is {status} already; event {id} says {kind}").format(
+                    uid=uid, number=number, status=row.status, id=record_id, kind=kind
+                )
+            )
         if kind == "void":
             row.voids += 1
             if data["over"]:
                 row.status = "void"
         elif kind == "settled":
-            if row.status == "settled":
-                raise StoreError(
-                    _("table {uid}: round {number} is settled a second time by event {id}").format(
-                        uid=uid, number=number, id=record_id
-                    )
-                )
             row.status = "settled"
             row.shaker = data["shaker"]
             row.dice = " ".join(str(die) for die in data["dice"])

@@ -182,14 +182,23 @@ class Controller:
         return self.hello()
 
     def _restart(self, why):
-        state = dict(self.journal.state, round=self.table.round)
+        if self._host_last > self.journal.last_id:
+            # The host knows how the round went on after what is left here: it must not be taken up again.
+            self.table.forget()
+        state = dict(self.journal.state, round=self.table.round, boot=self.boot)
+        locked = self.table.locked
+        if locked is None:
+            state.update({"phase": round.IDLE, "bets": [], "locked": None})
         self.journal.restart(max(self._host_last, self.journal.last_id))
         self.journal.acked = self._acked = self._sent = self.journal.last_id
-        self._record("restart", {"why": why, "state": state})
+        record_id = self._record("restart", {"why": why, "state": state})
+        if locked is not None:
+            # This record holds the result now, and is held back like it until the lid opens.
+            locked["id"] = record_id
 
     def _begin_anew(self):
         """A supervisor clears a damaged journal: only when the host has stored what stands before the damage."""
-        if self._session is None or self.journal.acked < self._good:
+        if self._session is None or self.journal.acked < self._sendable():
             raise Problem("E_STANDS", "the host has not stored the records before the damage yet")
         why = self._broken
         self._broken = self._good = None

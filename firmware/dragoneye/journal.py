@@ -98,6 +98,8 @@ class Journal:
                 try:
                     self._take(line[:-1], number, first)
                 except (ValueError, KeyError, TypeError) as error:
+                    if number == 1:
+                        self._take_segment_before()
                     raise Damaged("segment %d, line %d: %s" % (first, number, error))
                 end += len(line)
         if number == 0 or (number == 1 and end == 0):
@@ -113,6 +115,24 @@ class Journal:
             with open(path + ".new", "wb") as file:
                 file.write(whole)
             os.rename(path + ".new", path)
+
+    def _take_segment_before(self):
+        """The newest segment's head cannot be used: the last record of the segment before it is the last good one."""
+        if len(self._firsts) < 2:
+            return
+        first = self._firsts[-2]
+        number = 0
+        try:
+            with open(self._path(first), "rb") as file:
+                while True:
+                    line = file.readline()
+                    if not line.endswith(b"\n"):
+                        return
+                    number += 1
+                    self._take(line[:-1], number, first)
+        except (OSError, ValueError, KeyError, TypeError):
+            # What was taken until here stands.
+            return
 
     def _take(self, line, number, first):
         if number == 1:

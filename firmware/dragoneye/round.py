@@ -95,6 +95,8 @@ def fold(state, record):
         after["fault"] = {"code": data["code"], "detail": data["detail"]} if data["set"] else None
     elif kind == "restart":
         after = dict(data["state"])
+        if after["locked"] is not None:
+            after["locked"] = dict(after["locked"], id=record["id"])
     return after
 
 
@@ -573,6 +575,21 @@ class Table:
         self.state = FAULT
         self.effects.append((STOP, None))
         self._record("fault", {"code": code, "set": True, "detail": detail})
+
+    def forget(self):
+        """The host holds more of the open round than this table does: it is the host's to end."""
+        if self.state in ROLLING:
+            self.effects.append((STOP, None))
+        self.locked = None
+        self.bets = {}
+        self.bets_open = False
+        self._owed = 0
+        self._deadline = None
+        self.changed = True
+        if self.state == FAULT:
+            self._after_fault = IDLE
+        else:
+            self.state = IDLE
 
     def tick(self, now):
         """Let time pass: settling ends, time-outs run out."""

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import click
 
-from boards.virtual.client import Table
+from boards.virtual.client import Table, TableError
 from boards.virtual.model import default_tags
+from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack, load
 from host_tools import provision
 from host_tools.cli import call
@@ -35,8 +36,15 @@ def virtual_table(pack: Pack, seed: int, uid: str, waits: dict[str, dict[str, in
     """A provisioned virtual table that is gone afterwards; `waits` are settings and profile."""
     with tempfile.TemporaryDirectory(prefix="dragoneye-") as folder:
         provision.write(Path(folder) / "provision", "rpi_pico", pack, default_tags(), 0, **waits)
-        with Table(Path(folder) / "table", seed=seed, uid=uid, provision=Path(folder) / "provision") as table:
+        table = Table(Path(folder) / "table", seed=seed, uid=uid, provision=Path(folder) / "provision")
+        try:
+            table.start()
+        except TableError as error:
+            raise BadInput(str(error)) from None
+        try:
             yield table
+        finally:
+            table.stop()
 
 
 @click.command()
@@ -53,8 +61,11 @@ def demo(rounds: int, seed: int, pack: str, db: Path | None, as_json: bool) -> N
     chosen = load(pack)
     path = db or default_path().with_name("demo.db")
     if db is None:
-        for name in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
-            name.unlink(missing_ok=True)
+        try:
+            for name in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+                name.unlink(missing_ok=True)
+        except OSError as error:
+            raise BadInput(f"{path}: {error.strerror}") from None
     store = open_store(path)
     started = time.monotonic()
     try:
@@ -98,7 +109,8 @@ def demo(rounds: int, seed: int, pack: str, db: Path | None, as_json: bool) -> N
                     )
                 )
                 named = f" --db {path}"
-                out.print(_("See more: tablectl rounds{db} · tablectl show {n}{db}").format(db=named, n=rounds))
+                more = _("See more: tablectl rounds{db} · tablectl show {n}{db}").format(db=named, n=rounds)
+                out.print(more, soft_wrap=True)
             device.close()
     finally:
         store.close()
@@ -107,9 +119,9 @@ def demo(rounds: int, seed: int, pack: str, db: Path | None, as_json: bool) -> N
 def _play_one(dealer: Dealer, store: Store, rng: random.Random, pack: Pack, as_json: bool) -> int:
     """Play, store and print one round; the table's net in cents."""
     device = dealer.device
-    plan = plan_round(rng, pack, device.refresh()["streak"])
+    plan = plan_round(rng, pack, dealer.surely(device.refresh)["streak"])
     number = dealer.play(plan)
-    device.wait_stored()
+    dealer.surely(device.wait_stored)
     stored = store.round(number, device.uid)
     if stored["status"] == "settled":
         store.add_tiles(device.uid, number, deal_tiles(plan, stored["result"]["total"], pack))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from dragoneye.protocol import SEQ_MAX
 from host_tools.cli import call
 from host_tools.cli.common import db_option, open_store, void_reasons
 from host_tools.cli.output import console, json_option, print_json, table
@@ -44,7 +45,7 @@ def rounds(last: int, uid: str | None, db: Path | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("number", type=click.IntRange(1))
+@click.argument("number", type=click.IntRange(1, SEQ_MAX))
 @_table_option
 @click.option("--events", is_flag=True, help="Print the records that the table sent for it instead, one JSON a line.")
 @db_option

@@ -261,8 +261,8 @@ def _play_rounds(device: Device, pack: Pack, rounds: int, rng: random.Random, as
     dealer = Dealer(device, pack, lid, patience=60.0 if isinstance(lid, VirtualLid) else 3600.0)
     store = device.sink
     for _count in range(rounds):
-        number = dealer.play(plan_round(rng, pack, device.refresh()["streak"]))
-        device.wait_stored()
+        number = dealer.play(plan_round(rng, pack, dealer.surely(device.refresh)["streak"]))
+        dealer.surely(device.wait_stored)
         stored = store.round(number, device.uid)  # type: ignore[attr-defined]
         voids = void_reasons(store, device.uid, number)  # type: ignore[arg-type]
         if as_json:
@@ -277,13 +277,17 @@ def _play_lines(device: Device, as_json: bool) -> int:
     while True:
         if interactive:
             click.echo("> ", nl=False)
-        line = sys.stdin.readline()
-        if not line:
+        raw = sys.stdin.buffer.readline()
+        if not raw:
             return code
-        if not line.strip():
+        if not raw.strip():
             device.poll(0.05)
             continue
         try:
+            try:
+                line = raw.decode()
+            except UnicodeDecodeError:
+                raise BadInput(_("this line is not UTF-8 text")) from None
             name, fields = parse_request(line)
             answer = device.request(name, **fields)
             if as_json:
@@ -330,7 +334,10 @@ def virtual(folder: Path, seed: int, what: str | None, pack: str, as_json: bool)
         return
     from boards.virtual.client import Table
 
-    provision.write(folder / "provision", "rpi_pico", load(pack), default_tags(), 0, **provision.QUICK)
+    try:
+        provision.write(folder / "provision", "rpi_pico", load(pack), default_tags(), 0, **provision.QUICK)
+    except OSError as error:
+        raise BadInput(f"{folder}: {error.strerror}") from None
     try:
         with Table(folder, seed=seed, provision=folder / "provision") as bench:
             if as_json:
@@ -346,7 +353,10 @@ def virtual(folder: Path, seed: int, what: str | None, pack: str, as_json: bool)
 
 
 def _steer(folder: Path, what: str) -> None:
-    words = shlex.split(what)
+    try:
+        words = shlex.split(what)
+    except ValueError as error:
+        raise BadInput(f"--do: {what}: {error}") from None
     if not words:
         raise BadInput(_('--do is empty; "help" lists what can be done'))
     arguments: Message = {}

@@ -139,12 +139,11 @@ def test_the_tick_counter_wraps_within_a_round(open_table: OpenTable) -> None:
         ("foreign", {}, "foreign_tag", "TAMPER"),
         ("dead_reader", {}, "fault", "READER"),
         ("motor_dead", {}, "no_shake", None),
-        pytest.param(
+        (
             "motor_jammed",
             {},
             "no_shake",
             None,
-            marks=pytest.mark.xfail(reason="a jammed motor's current passes for motion", raises=IndexError),
         ),
     ],
 )

@@ -57,7 +57,6 @@ def sync(desk: Desk, store: Store) -> None:
     assert all(take_all(store, records, first_event=desk.journal.first_id))
 
 
-@pytest.mark.xfail(reason="the table takes up a round that the host has settled")
 @pytest.mark.parametrize("kind", ["closed", "locked", "settled"])
 def test_a_settled_round_survives(desk: Desk, store: Store, kind: str) -> None:
     desk.play([1, 2, 3])
@@ -74,7 +73,6 @@ def test_a_settled_round_survives(desk: Desk, store: Store, kind: str) -> None:
     assert store.round(1)["result"]["dice"] == [1, 2, 3]
 
 
-@pytest.mark.xfail(reason="what is held back until the lid opens is asked for before the fault may be cleared")
 def test_a_locked_result_outlives_the_damage_and_stays_secret(desk: Desk, store: Store) -> None:
     desk.reach("LOCKED", [6, 1, 2])
     sync(desk, store)
@@ -93,7 +91,6 @@ def test_a_locked_result_outlives_the_damage_and_stays_secret(desk: Desk, store:
     assert store.round(1)["result"]["dice"] == [6, 1, 2]
 
 
-@pytest.mark.xfail(reason="a segment whose head is damaged hides every one before it")
 def test_what_stands_before_a_damaged_segment_is_delivered(desk: Desk, store: Store) -> None:
     while len(list(desk.folder.glob("*.log"))) < 2:
         desk.play([1, 2, 3])
@@ -112,7 +109,6 @@ def test_what_stands_before_a_damaged_segment_is_delivered(desk: Desk, store: St
     assert {one["status"] for one in store.rounds(UID, 1000)} == {"settled"}
 
 
-@pytest.mark.xfail(reason="the round that was open at the damage stays open in the record")
 def test_a_round_that_was_open_at_the_damage_is_void(desk: Desk, store: Store) -> None:
     desk.ask("open", shaker=1)
     desk.ask("close")

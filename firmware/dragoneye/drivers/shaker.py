@@ -69,6 +69,7 @@ class Shaker:
                 # The lid's interrupt has switched it off.
                 return False
             samples += 1
-            if self.milliamps() >= self._motor["moving_min_ma"]:
+            # A motor that is stuck draws more than one that turns.
+            if self._motor["moving_min_ma"] <= self.milliamps() < self._motor["stalled_min_ma"]:
                 moving += 1
         return samples > 0 and moving * 2 > samples
