@@ -31,6 +31,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from dragoneye.errors import BadInput
 from dragoneye.journal import GENESIS, chain
+from dragoneye.protocol import IDLE
 from dragoneye.text import dumps, show
 from host_tools.i18n import _
 
@@ -242,9 +243,9 @@ class Store:
     def _follow(self, session: Session, uid: str, record_id: int, kind: str, data: Message) -> None:
         """What a record means for its round."""
         if kind == "restart":
-            # What the table does not take up again is over.
+            # What the table does not take up again is over; of an open round it will send the end.
             state = data["state"]
-            going_on = state["round"] if state["locked"] is not None else 0
+            going_on = state["round"] if state["phase"] != IDLE else 0
             for left in session.scalars(select(Round).where(Round.uid == uid, Round.status == "open")):
                 if left.number != going_on:
                     left.status = "void"
@@ -269,6 +270,9 @@ class Store:
                     uid=uid, number=number, id=record_id
                 )
             )
+        elif kind == "settled" and row.result is not None and _same_result(json.loads(row.result), data):
+            # A table whose journal was damaged settles a locked result again: the round is what it is.
+            return
         elif row.status != "open":
             raise StoreError(
                 _("table {uid}: round {number} is {status} already; event {id} says {kind}").format(
@@ -344,6 +348,10 @@ class Store:
                     )
                 )
             return found[0].as_dict()
+
+
+def _same_result(one: Message, other: Message) -> bool:
+    return all(one[key] == other[key] for key in ("dice", "eye", "shaker", "rows", "net", "manual"))
 
 
 def _pragmas(connection: Any, _record: object) -> None:

@@ -145,6 +145,7 @@ class App:
             trouble,
         )
         self.controller.more_stats = self._stats
+        self.controller.table.stop_now = self.board.shaker.off
         self._shake_task = None
         self._moved_at = self.clock.now()
         self._collected_at = self.clock.now()

@@ -7,6 +7,7 @@ transport that loses what it likes.
 from dragoneye import protocol, round
 from dragoneye.journal import RESERVE, Damaged
 from dragoneye.protocol import Noise, Problem
+from dragoneye.rules.packs import is_int
 from dragoneye.text import dumps
 
 # Events under way at once, unacknowledged; sent again from the first one after RESEND_MS.
@@ -14,6 +15,8 @@ WINDOW = 8
 RESEND_MS = 1000
 ANNOUNCE_MS = 1000
 ANSWERS_KEPT = 8
+# Answers that wait to be sent; a host that reads none of them asks again.
+OUT_MAX = 16
 SEQ_STEP_MAX = 1000
 
 
@@ -32,7 +35,16 @@ class Controller:
     def __init__(self, journal, pack, registry, eye, settings, identity, cause, now, trouble=None):
         self.journal = journal
         self.identity = identity
-        self.counters = {"frames": 0, "noise": 0, "repeats": 0, "refused": 0, "resent": 0, "rolls": 0, "voids": 0}
+        self.counters = {
+            "frames": 0,
+            "noise": 0,
+            "repeats": 0,
+            "refused": 0,
+            "resent": 0,
+            "rolls": 0,
+            "voids": 0,
+            "dropped": 0,
+        }
         self._out = []
         self._answers = []
         self._session = None
@@ -48,7 +60,9 @@ class Controller:
         # Why the journal cannot be written, and the last record before what is damaged.
         self._broken = None
         self._good = None
+        self._unread = False
         self._host_last = 0
+        self._started = False
         self.more_stats = _nothing
         try:
             journal.load()
@@ -57,14 +71,16 @@ class Controller:
             self._good = journal.last_id
         except OSError as error:
             self._broken = "cannot be read: %s" % error
+            self._unread = True
         self.boot = journal.state["boot"] + 1
         self._record("boot", dict(identity, cause=cause))
         self.table = round.Table(pack, registry, eye, settings, journal.state, self._record, now)
+        self._started = True
         if self._broken:
             self._fail(self._broken)
         if trouble is not None:
             self.table.standing[trouble[0]] = trouble[1]
-            self.table.set_fault(trouble[0], trouble[1], now)
+            self.guard(now, self.table.set_fault, trouble[0], trouble[1])
 
     # -- records ---------------------------------------------------------------------------------------------------
 
@@ -72,11 +88,22 @@ class Controller:
         """Make one record durable and return its id. With a broken journal nothing is written: a fault stands."""
         if self._broken:
             return 0
+        if kind == "door" and self.journal.room < RESERVE // 2:
+            # What is left is for the round.
+            self.counters["dropped"] += 1
+            return 0
         if kind == "void":
             self.counters["voids"] += 1
         elif kind == "settled":
             self.counters["rolls"] += 1
-        return self.journal.append(kind, data, self.boot, self._now - self._boot_at)["id"]
+        try:
+            return self.journal.append(kind, data, self.boot, self._now - self._boot_at)["id"]
+        except OSError as error:
+            if self._started:
+                raise
+            # While the table starts: the fault is set when it stands.
+            self._broken = "cannot be written: %s" % error
+            return 0
 
     def _fail(self, words):
         self._broken = words
@@ -106,7 +133,7 @@ class Controller:
             return
         self.counters["frames"] += 1
         if "ack" in value:
-            if self._session is not None and isinstance(value["ack"], int):
+            if self._session is not None and is_int(value["ack"]):
                 self._acked = max(self._acked, min(value["ack"], self._sent))
                 self.journal.ack(self._acked)
                 if self._acked >= self._sent:
@@ -118,26 +145,33 @@ class Controller:
         for kept, answer in self._answers:
             if kept == seq:
                 self.counters["repeats"] += 1
-                self._out.append(answer)
+                self._put(answer)
                 return
-        self._out.append(self._answer(seq, value, now))
+        self._put(self._answer(seq, value, now))
+
+    def _put(self, answer):
+        if answer not in self._out:
+            self._out.append(answer)
+            if len(self._out) > OUT_MAX:
+                self._out.pop(0)
 
     def _answer(self, seq, value, now):
+        greets = value["q"] == "hello"
         try:
-            name, fields = protocol.check_request(value)
-            if name == "hello":
-                answer = self._hello(seq, fields)
-            else:
+            if not greets:
                 if self._session is None or not self._last_seq < seq <= self._last_seq + SEQ_STEP_MAX:
-                    # Not kept: it is no answer of this session.
-                    return protocol.encode(seq, {"re": seq, "err": "E_HELLO", "why": protocol.ERRORS["E_HELLO"]})
+                    raise Problem("E_HELLO")
                 self._last_seq = seq
-                answer = self._do(name, fields, now)
+            name, fields = protocol.check_request(value)
+            answer = self._hello(seq, fields) if greets else self._do(name, fields, now)
             reply = {"re": seq, "ok": answer}
         except Problem as problem:
             self.counters["refused"] += 1
             reply = {"re": seq, "err": problem.code, "why": problem.why, "state": self.table.state}
         frame = protocol.encode(seq, reply)
+        if seq != self._last_seq:
+            # Not kept: it is no answer of this session.
+            return frame
         self._answers.append((seq, frame))
         if len(self._answers) > ANSWERS_KEPT:
             self._answers.pop(0)
@@ -150,9 +184,11 @@ class Controller:
             return self.stats()
         if name == "open" and self.journal.room < RESERVE:
             raise Problem("E_JOURNAL")
-        if name == "clear" and fields["code"] == "JOURNAL" and self._good is not None:
-            self._begin_anew()
+        if self._broken and name in ("leave", "end", "changed"):
+            raise Problem("E_FAULT", "the journal is broken: nothing can be recorded")
         try:
+            if name == "clear" and fields["code"] == "JOURNAL" and self._latched("JOURNAL") and not self._unread:
+                self._begin_anew()
             return self.table.request(name, fields, now)
         except OSError as error:
             self._fail("cannot be written: %s" % error)
@@ -168,11 +204,20 @@ class Controller:
         if seq == self._session:
             # The same hello again, so late that its answer is not kept any more.
             return self.hello()
+        for field, own in (("last_event", self.journal.last_id), ("last_round", self.table.round)):
+            if fields[field] > max(own, protocol.HISTORY_MAX):
+                raise Problem("E_ARGS", "hello: %s is %d; no table gets that far" % (field, fields[field]))
         self._host_last = fields["last_event"]
-        self.table.round = max(self.table.round, fields["last_round"])
+        self.table.floor = max(self.table.floor, fields["last_round"])
+        self.table.changed = True
         if self._host_last > self.journal.last_id and not self._broken:
             # The flash was wiped, or lost its end: the host holds the history, and no id may occur twice.
-            self._restart("the journal ended at record %d, the host's at %d" % (self.journal.last_id, self._host_last))
+            try:
+                self._restart(
+                    "the journal ended at record %d, the host's at %d" % (self.journal.last_id, self._host_last)
+                )
+            except OSError as error:
+                self._fail("cannot be written: %s" % error)
         self._session = seq
         self._last_seq = seq
         self._answers = []
@@ -182,29 +227,48 @@ class Controller:
         return self.hello()
 
     def _restart(self, why):
-        if self._host_last > self.journal.last_id:
+        state = dict(self.journal.state, boot=self.boot)
+        if self._good is not None and self._host_last > self.journal.last_id and state["locked"] is None:
             # The host knows how the round went on after what is left here: it must not be taken up again.
             self.table.forget()
-        state = dict(self.journal.state, round=self.table.round, boot=self.boot)
-        locked = self.table.locked
-        if locked is None:
-            state.update({"phase": round.IDLE, "bets": [], "locked": None})
+            state.update({"phase": protocol.IDLE, "bets": []})
+        if state["phase"] == protocol.IDLE:
+            state["round"] = max(state["round"], self.table.floor)
         self.journal.restart(max(self._host_last, self.journal.last_id))
+        if state["locked"] is not None:
+            # The record that is written now tells the result: it is held back in place of the one set aside.
+            state["locked"] = dict(state["locked"], id=self.journal.last_id + 1)
+            self.table.locked = state["locked"]
         self.journal.acked = self._acked = self._sent = self.journal.last_id
-        record_id = self._record("restart", {"why": why, "state": state})
-        if locked is not None:
-            # This record holds the result now, and is held back like it until the lid opens.
-            locked["id"] = record_id
+        self._record("restart", {"why": why, "state": state})
+
+    def _latched(self, code):
+        return self._broken is not None and self.table.fault is not None and self.table.fault["code"] == code
 
     def _begin_anew(self):
-        """A supervisor clears a damaged journal: only when the host has stored what stands before the damage."""
-        if self._session is None or self.journal.acked < self._sendable():
+        """A supervisor clears a damaged journal: only when the host has stored what stands before the damage.
+
+        One that could only not be written is tried again. Raises OSError when it still cannot.
+        """
+        if self._good is not None and self.journal.acked < self._sendable():
             raise Problem("E_STANDS", "the host has not stored the records before the damage yet")
         why = self._broken
-        self._broken = self._good = None
+        good = self._good
+        self._broken = None
+        try:
+            ahead = self._host_last > self.journal.last_id
+            if good is not None or ahead:
+                self._restart(why)
+            self._good = None
+            if not ahead:
+                # A host that is ahead may hold the end of this round already.
+                self.table.catch_up(self.journal.state["phase"])
+            self._record("fault", {"code": "JOURNAL", "set": True, "detail": why})
+        except OSError:
+            self._broken = why
+            self._good = good
+            raise
         self.table.standing["JOURNAL"] = None
-        self._restart(why)
-        self._record("fault", {"code": "JOURNAL", "set": True, "detail": why})
 
     def hello(self):
         """Who this table is, as `hello` tells it (design: firmware, board, unique id, boot, hashes, last event)."""
@@ -218,7 +282,7 @@ class Controller:
                 "first_event": self.journal.first_id,
                 "last_event": self.journal.last_id,
                 "state": self.table.state,
-                "round": self.table.round,
+                "round": max(self.table.round, self.table.floor),
                 "unprovisioned": True,
             }
         )

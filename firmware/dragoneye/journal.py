@@ -47,6 +47,10 @@ def _parse(line, previous):
     return json.loads(text), stored
 
 
+def _is_segment(name):
+    return name[:1] == "j" and name[-4:] == ".log" and name[1:-4].isdigit()
+
+
 class Journal:
     """The journal in `folder`, with `fold(state, record)` giving the state after a record.
 
@@ -63,6 +67,11 @@ class Journal:
         self.acked = 0
         self._firsts = []
         self._count = 0
+        # Bytes of the newest segment that are known to be whole, and whether more may stand there.
+        self._size = 0
+        self._torn = False
+        # The highest id that a damaged segment may hold.
+        self._used = 0
         self._index = None
         self._offsets = []
 
@@ -79,11 +88,12 @@ class Journal:
             os.mkdir(self.folder)
         except OSError:
             pass
-        names = sorted([name for name in os.listdir(self.folder) if name.startswith("j") and name.endswith(".log")])
-        self._firsts = [int(name[1:-4]) for name in names]
-        if not self._firsts:
-            return
-        first = self._firsts[-1]
+        self._firsts = sorted([int(name[1:-4]) for name in os.listdir(self.folder) if _is_segment(name)])
+        while self._firsts and not self._load(self._firsts[-1]):
+            # The segment was begun but its head never landed; the one before it is whole.
+            os.remove(self._path(self._firsts.pop()))
+
+    def _load(self, first):
         path = self._path(first)
         number = 0
         end = 0
@@ -93,46 +103,46 @@ class Journal:
                 if not line:
                     break
                 number += 1
-                if not line.endswith(b"\n"):
-                    break
                 try:
                     self._take(line[:-1], number, first)
                 except (ValueError, KeyError, TypeError) as error:
-                    if number == 1:
-                        self._take_segment_before()
-                    raise Damaged("segment %d, line %d: %s" % (first, number, error))
-                end += len(line)
-        if number == 0 or (number == 1 and end == 0):
-            # The segment was begun but its head never landed; the one before it is whole.
-            os.remove(path)
-            self._firsts.pop()
-            if not self._firsts:
-                return
-            self.load()
-        elif os.stat(path)[6] != end:
-            with open(path, "rb") as file:
-                whole = file.read(end)
-            with open(path + ".new", "wb") as file:
-                file.write(whole)
-            os.rename(path + ".new", path)
-
-    def _take_segment_before(self):
-        """The newest segment's head cannot be used: the last record of the segment before it is the last good one."""
-        if len(self._firsts) < 2:
-            return
-        first = self._firsts[-2]
-        number = 0
-        try:
-            with open(self._path(first), "rb") as file:
-                while True:
-                    line = file.readline()
                     if not line.endswith(b"\n"):
-                        return
-                    number += 1
-                    self._take(line[:-1], number, first)
-        except (OSError, ValueError, KeyError, TypeError):
-            # What was taken until here stands.
-            return
+                        break
+                    self._used = first + SEGMENT_RECORDS - 1
+                    if number == 1 and len(self._firsts) > 1:
+                        self._fall_back(first)
+                    raise Damaged("segment %d, line %d: %s" % (first, number, error))
+                if not line.endswith(b"\n"):
+                    # The line is whole, only its end is another byte.
+                    self._size = end
+                    self._cut(path, line[:-1] + b"\n")
+                    return True
+                end += len(line)
+        if end == 0:
+            return False
+        self._size = end
+        if os.stat(path)[6] != end:
+            self._cut(path)
+        return True
+
+    def _fall_back(self, first):
+        """The head of the newest segment is damaged: take the state from the segments before it."""
+        self._firsts.pop()
+        try:
+            self._load(self._firsts[-1])
+        except Damaged:
+            pass
+        self._firsts.append(first)
+
+    def _cut(self, path, more=b""):
+        """Cut the newest segment down to what is known to be whole, and `more`."""
+        with open(path, "rb") as file:
+            whole = file.read(self._size) + more
+        with open(path + ".new", "wb") as file:
+            file.write(whole)
+        os.rename(path + ".new", path)
+        self._size = len(whole)
+        self._torn = False
 
     def _take(self, line, number, first):
         if number == 1:
@@ -179,8 +189,15 @@ class Journal:
             self._begin(record["id"])
         text = dumps(record)
         stored = chain(self.head, text)
-        with open(self._path(self._firsts[-1]), "ab") as file:
-            file.write(("%s %s\n" % (text, stored)).encode())
+        line = ("%s %s\n" % (text, stored)).encode()
+        path = self._path(self._firsts[-1])
+        if self._torn:
+            self._cut(path)
+        self._torn = True
+        with open(path, "ab") as file:
+            file.write(line)
+        self._torn = False
+        self._size += len(line)
         self.state = self._fold(self.state, record)
         self.head = stored
         self.last_id = record["id"]
@@ -189,16 +206,25 @@ class Journal:
 
     def _begin(self, first):
         self.prune()
-        text = dumps({"first": first, "prev": self.head, "state": self.state})
-        with open(self._path(first), "wb") as file:
-            file.write(("%s %s\n" % (text, chain(self.head, text))).encode())
+        if len(self._firsts) >= SEGMENTS_MAX:
+            raise OSError(28, "the journal is full")
+        self._write_head(first)
         self._firsts.append(first)
+
+    def _write_head(self, first):
+        text = dumps({"first": first, "prev": self.head, "state": self.state})
+        line = ("%s %s\n" % (text, chain(self.head, text))).encode()
+        with open(self._path(first), "wb") as file:
+            file.write(line)
+        self._size = len(line)
+        self._torn = False
         self._count = 0
 
     def prune(self):
         """Remove the oldest segments that every host has acknowledged, down to the bound."""
         while len(self._firsts) >= SEGMENTS_MAX and self._firsts[1] - 1 <= self.acked:
-            os.remove(self._path(self._firsts.pop(0)))
+            os.remove(self._path(self._firsts[0]))
+            self._firsts.pop(0)
             self._index = None
 
     def ack(self, record_id):
@@ -238,14 +264,20 @@ class Journal:
         return line[:-34].decode(), stored
 
     def restart(self, last_id):
-        """Set every segment aside (kept as .bad until the next time) and go on after `last_id` with the same state."""
+        """Set every segment aside (kept as .bad until the next time) and go on after `last_id` with the same state.
+
+        Or after the highest id that a damaged segment may hold. The new segment is there before the old ones go.
+        """
         for name in os.listdir(self.folder):
             if name.endswith(".bad"):
                 os.remove(self.folder + "/" + name)
-        for first in self._firsts:
-            os.rename(self._path(first), self._path(first)[:-4] + ".bad")
-        self._firsts = []
-        self._count = 0
-        self._index = None
+        old = self._firsts
+        self.last_id = max(last_id, self._used)
         self.head = GENESIS
-        self.last_id = last_id
+        self._write_head(self.last_id + 1)
+        self._firsts = [self.last_id + 1]
+        self._index = None
+        self._used = 0
+        for first in old:
+            if first != self._firsts[0]:
+                os.rename(self._path(first), self._path(first)[:-4] + ".bad")

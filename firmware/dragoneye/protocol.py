@@ -28,6 +28,8 @@ MINOR = 0
 REQUEST_MAX = 500
 LINE_MAX = 8000
 SEQ_MAX = 0x1FFFFFFF
+# A host may claim this much more history than the table has; what lies above is for the table to use up.
+HISTORY_MAX = SEQ_MAX // 2
 
 ANYONE = "anyone"
 DEALER = "dealer"
@@ -155,6 +157,7 @@ EVENTS = {
     "opened": "a round was opened: round, shaker",
     "closed": "bets closed: round, shaker, bets, liability",
     "locked": "a result is final: round, dice, eye, shaker, shakes, bets, manual reason or null; sent after the reveal",
+    "bets": "bets changed after the result was locked: round, bets; sent after the reveal",
     "settled": "wagers settled: round, dice, eye, total, shaker, [position, wager, stake, odds] rows, net, streak",
     "void": "a roll was void: round, reason, shakes, over (true: the round too)",
     "streak": "the streak changed other than by a roll: why, position, streak",
@@ -221,15 +224,15 @@ def decode(line):
         raise Noise("longer than %d bytes" % LINE_MAX)
     if len(line) < 13 or line[-9:-8] != b" ":
         raise Noise("no CRC at the end")
+    if min(line) < 0x20 or max(line) > 0x7E:
+        raise Noise("bytes that never occur in a frame")
     body = line[:-9]
+    if line[-8:] != b"%08x" % (binascii.crc32(body) & 0xFFFFFFFF):
+        raise Noise("the CRC differs")
     try:
-        if int(line[-8:].decode(), 16) != binascii.crc32(body) & 0xFFFFFFFF:
-            raise Noise("the CRC differs")
         seq, text = body.decode().split(" ", 1)
         number = int(seq)
         value = json.loads(text)
-    except Noise:
-        raise
     except (ValueError, RuntimeError):
         # RuntimeError: nested deeper than the stack.
         raise Noise("not a number and JSON")

@@ -59,6 +59,10 @@ def initial():
     }
 
 
+def _nothing():
+    pass
+
+
 def fold(state, record):
     """The durable state after `record` (see protocol.EVENTS); `state` is left as it was."""
     kind = record["k"]
@@ -84,6 +88,8 @@ def fold(state, record):
             "shakes": data["shakes"],
             "open": data["bets_open"],
         }
+    elif kind == "bets":
+        after["bets"] = data["bets"]
     elif kind == "settled":
         after.update({"phase": IDLE, "bets": [], "locked": None, "streak": data["streak"]})
     elif kind == "void":
@@ -129,7 +135,14 @@ class Table:
         self.voids = 0
         self.shakes = {}
         self.fault = state["fault"]
+        # What keeps a fault from being cleared, and faults that came while another was latched.
         self.standing = {}
+        self.waiting = {}
+        # Called before a record is written while the motor may run: the board stops it at once.
+        self.stop_now = _nothing
+        self._late = []
+        # No round is opened under a number that a host has stored already.
+        self.floor = 0
         self.lid_open = False
         self.tamper_open = False
         self.supply_low = False
@@ -147,6 +160,10 @@ class Table:
             self.bets_open = self.locked["open"]
             self._put_bets(state["bets"])
             self.state = LOCKED
+            if self.bets_open:
+                # The lid may have been open while there was no power.
+                self._owed = self._liability(self.bets)
+                self._close_bets()
         elif state["phase"] in (BETTING, CLOSED):
             self._put_bets(state["bets"])
             self._void_round("power_loss")
@@ -184,6 +201,16 @@ class Table:
         if wait:
             view["lockout_ms"] = wait
         return view
+
+    @property
+    def beneath(self):
+        """The state, or the one that a latched fault will end in."""
+        return self.state if self.fault is None else self._after_fault
+
+    def catch_up(self, phase):
+        """The journal can be written again and is in `phase`: record the end of a round that has ended meanwhile."""
+        if phase in (BETTING, CLOSED) and self.beneath == IDLE:
+            self._record("void", self._void_data("power_loss", True))
 
     def take_effects(self):
         """The effects since the last call, in order."""
@@ -238,8 +265,9 @@ class Table:
     def _do_open(self, fields, now):
         self._need(IDLE)
         self._check_shaker(fields["shaker"])
-        self._record("opened", {"round": self.round + 1, "shaker": fields["shaker"]})
-        self.round += 1
+        number = max(self.round, self.floor) + 1
+        self._record("opened", {"round": number, "shaker": fields["shaker"]})
+        self.round = number
         self.shaker = fields["shaker"]
         self.bets = {}
         if "bonus" in self.pack["wagers"]:
@@ -270,7 +298,8 @@ class Table:
     def _within_limit(self, bets):
         owed = self._liability(bets)
         most = self.pack["liability_max"]
-        if most is not None and owed > most:
+        # What lowers the debt is never refused: a streak may have carried it over the limit.
+        if most is not None and owed > most and owed > self._owed:
             raise Problem("E_LIABILITY", "the table could owe %d cents; the limit is %d" % (owed, most))
         return owed
 
@@ -300,11 +329,18 @@ class Table:
         owed = self._within_limit(bets)
         if self.streak.running:
             self._need_no_motion()
+        self._record_bets(bets)
         self.bets = bets
         self._owed = owed
         if self.streak.hold(position, stakes.get("bonus", 0)):
             self._record_streak("bonus lowered" if "bonus" in stakes else "bonus taken off", position)
         return {"position": position, "wagers": stakes, "liability": owed}
+
+    def _record_bets(self, bets):
+        if self.beneath == LOCKED:
+            self._record(
+                "bets", {"round": self.round, "bets": [[position, bets[position]] for position in sorted(bets)]}
+            )
 
     def _need_no_motion(self):
         # A flash write stops interrupts, the lid's among them: never while anything moves.
@@ -313,11 +349,14 @@ class Table:
 
     def _do_leave(self, fields, now):
         position = fields["position"]
-        if not self.bets_open and self.state not in _BETWEEN:
+        if not self.bets_open and self.beneath not in _BETWEEN:
             raise Problem("E_BETS_CLOSED", "the wagers of this roll stand; a player can leave after it")
         self._need_no_motion()
         if position in self.bets:
-            del self.bets[position]
+            bets = dict(self.bets)
+            del bets[position]
+            self._record_bets(bets)
+            self.bets = bets
             self._owed = self._liability(self.bets)
         if self.streak.leave(position):
             self._record_streak("player left", position)
@@ -386,7 +425,7 @@ class Table:
     def _do_unlock(self, fields, now):
         if self.state in ROLLING:
             raise Problem("E_STATE", "the table is %s; the lid stays locked until the roll is over" % self.state)
-        if self.state == LOCKED and self.bets_open:
+        if self.beneath == LOCKED and self.bets_open:
             raise Problem("E_BETS_OPEN", "bets are open; close them, then reveal")
         self.effects.append((UNLOCK, None))
         if self.state == LOCKED and self.lid_open:
@@ -446,13 +485,16 @@ class Table:
             if self.standing[other]:
                 self.set_fault(other, self.standing[other], now)
                 return {"state": self.state}
+        for other in self.waiting:
+            self.set_fault(other, self.waiting[other], now)
+            return {"state": self.state}
         if self.state == LOCKED and self.lid_open and not self.bets_open:
             self._reveal(now)
         return {"state": self.state}
 
     def _do_changed(self, fields, now):
-        if self.state in ROLLING or self.state in (LOCKED, REVEALED):
-            raise Problem("E_STATE", "the table is %s; change units between rolls" % self.state)
+        if self.beneath in ROLLING or self.beneath in (LOCKED, REVEALED):
+            raise Problem("E_STATE", "the table is %s; change units between rolls" % self.beneath)
         if self.streak.running and not fields["keep"]:
             self._end_streak(fields["unit"] + " changed")
         else:
@@ -517,11 +559,12 @@ class Table:
             self._void("lid_opened")
         if changed:
             self._record("door", {"which": "lid", "open": is_open})
-        if is_open and self.state == LOCKED:
+        if is_open and self.beneath == LOCKED:
             # Whoever opens the lid ends the betting: nobody may bet on what can be seen.
             if self.bets_open:
                 self._close_bets()
-            self._reveal(now)
+            if self.fault is None:
+                self._reveal(now)
 
     def tamper(self, is_open, now):
         """The tamper contact changed (debounced)."""
@@ -537,8 +580,12 @@ class Table:
             self.set_fault("TAMPER", "tamper contact open", now)
 
     def service(self, is_held, now):
-        """The service key was turned."""
-        self._record("door", {"which": "service", "open": is_held})
+        """The service key was turned. While the dice roll nothing is written; it is recorded when the roll is over."""
+        data = {"which": "service", "open": is_held}
+        if self.state in ROLLING:
+            self._late.append(data)
+        else:
+            self._record("door", data)
 
     def supply(self, is_low, now):
         """The 12 V supply fell below or rose above its limit."""
@@ -564,8 +611,12 @@ class Table:
     def set_fault(self, code, detail, now):
         """Latch a fault (a key of protocol.FAULTS). A roll that is not locked is void; a locked one is kept."""
         if self.fault is not None:
+            if code != self.fault["code"]:
+                self.waiting[code] = detail
             return
+        self.waiting.pop(code, None)
         self.changed = True
+        self.stop_now()
         if self.state in ROLLING:
             self._void("fault")
         elif self.state == REVEALED:
@@ -613,12 +664,20 @@ class Table:
 
     def _void(self, reason):
         self.effects.append((STOP, None))
+        self.stop_now()
         self.changed = True
         self.state = VOID
         self.void_reason = reason
         self.voids += 1
         self._deadline = None
         self._record("void", self._void_data(reason, False))
+        self._record_late()
+
+    def _record_late(self):
+        late = self._late
+        self._late = []
+        for data in late:
+            self._record("door", data)
 
     def _void_data(self, reason, over, note=None):
         data = {"round": self.round, "reason": reason, "shakes": self.shakes.get(self.shaker, 0), "over": over}
@@ -655,6 +714,7 @@ class Table:
         }
         self._deadline = None
         self.state = LOCKED
+        self._record_late()
 
     def _reveal(self, now):
         self.state = REVEALED

@@ -18,8 +18,15 @@ def dumps(value):
     text = json.dumps(value, separators=(",", ":"))
     for char in text:
         if not " " <= char <= "~":
-            return "".join([c if " " <= c <= "~" else "\\u%04x" % ord(c) for c in text])
+            return "".join([c if " " <= c <= "~" else _escape(ord(c)) for c in text])
     return text
+
+
+def _escape(code):
+    if code < 0x10000:
+        return "\\u%04x" % code
+    code -= 0x10000
+    return "\\u%04x\\u%04x" % (0xD800 + (code >> 10), 0xDC00 + (code & 0x3FF))
 
 
 def show(value):

@@ -92,18 +92,19 @@ class Teller:
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
-        self._last = ""
+        self._last: Message | str = ""
 
     def __call__(self, kind: str, data: Message) -> None:
+        line = describe(kind, data)
+        if kind == "state":
+            told = data if self._as_json else line
+            if told == self._last:
+                return
+            self._last = told
         if self._as_json:
             print_json({kind: data})
             sys.stdout.flush()
             return
-        line = describe(kind, data)
-        if kind == "state" and line == self._last:
-            return
-        if kind == "state":
-            self._last = line
         console().print(line, style="dim" if kind != "state" else "", markup=False)
 
 

@@ -194,7 +194,7 @@ def test_a_round_is_opened_and_settled_once(open_store: OpenStore, played: list[
     records = [
         record(1, "opened", round=1, shaker=1),
         record(2, "settled", **settled),
-        record(3, "settled", **settled),
+        record(3, "settled", **{**settled, "dice": [6, 6, 6]}),
     ]
     chain_of = chained(records)
     take_all(store, chain_of[:2])
