@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 STUBS := $(VENV)/rp2-stubs
 STUBS_PIN := micropython-rp2-rpi-pico-stubs==1.29.0.post1
 
-.PHONY: help setup demo test lint types bench clean
+.PHONY: help setup demo test lint types bench image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ types: $(STAMP)
 
 bench: $(STAMP) ## measure, as ratios where two things are compared
 	$(BIN)/python -m tests.bench $(ARGS)
+
+image: $(STAMP) ## download the official Pico image for the emulator tests
+	@$(BIN)/python -m boards.virtual.image
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache .hypothesis

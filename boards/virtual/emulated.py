@@ -36,6 +36,7 @@ from rp2040py.peripherals.ssi import CMD_PAGE_PROGRAM, CMD_READ_STATUS_1, CMD_SE
 from rp2040py.peripherals.uart import RPUART, RXFE, RXFF, UARTDR, UARTTXINTR
 
 from boards.virtual import flash, model, wiring
+from boards.virtual.image import CACHE
 from boards.virtual.unix_port import REPO, find_micropython
 
 FS_START = 0xA0000  # of MicroPython's RPI_PICO build, up to the end of 2 MB
@@ -64,8 +65,7 @@ def find_image() -> Path | None:
     named = os.environ.get("PICO_UF2")
     if named:
         return Path(named)
-    cached = Path.home() / ".cache/dragoneye/RPI_PICO.uf2"
-    return cached if cached.is_file() else None
+    return CACHE if CACHE.is_file() else None
 
 
 # --- files on the emulated flash ---------------------------------------------------------------------------------

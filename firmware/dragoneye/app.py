@@ -233,8 +233,8 @@ class App:
         edge = board.lid.take_edge()
         if board.lid.poll():
             self.report(table.lid, not board.lid.active)
-        elif edge and table.state in round.ROLLING:
-            self.report(table.lid, board.lid.pin.value() == 1)
+        elif edge:
+            self.report(table.lid_moved)
         if board.tamper.poll():
             self.report(table.tamper, not board.tamper.active)
         if board.service.poll():
@@ -261,6 +261,10 @@ class App:
                     self._shake_task = None
                 self.board.shaker.off()
             elif effect == round.SHAKE:
+                if self.board.lid.pin.value():
+                    # Opened since the request, and not debounced yet: the interrupt came before the motor.
+                    self.report(self.controller.table.lid_moved)
+                    continue
                 # The last moment at which nothing moves: the shake shall not need a collection of its own.
                 gc.collect()
                 self._shake_task = asyncio.create_task(self._guarded("shaker", self._shake(*value)))

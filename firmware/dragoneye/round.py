@@ -548,17 +548,19 @@ class Table:
             return
         self._lock(list(values), None)
 
-    def lid(self, is_open, now):
-        """The lid switch changed (debounced, or an edge from the interrupt while the shaker ran)."""
-        if is_open == self.lid_open and self.state not in ROLLING:
-            return
-        self.changed = True
-        changed = is_open != self.lid_open
-        self.lid_open = is_open
+    def lid_moved(self, now):
+        """An edge of the lid switch, however short: while the dice roll it voids the roll."""
         if self.state in ROLLING:
             self._void("lid_opened")
-        if changed:
-            self._record("door", {"which": "lid", "open": is_open})
+
+    def lid(self, is_open, now):
+        """The lid switch changed (debounced)."""
+        if is_open == self.lid_open:
+            return
+        self.changed = True
+        self.lid_open = is_open
+        self.lid_moved(now)
+        self._record("door", {"which": "lid", "open": is_open})
         if is_open and self.beneath == LOCKED:
             # Whoever opens the lid ends the betting: nobody may bet on what can be seen.
             if self.bets_open:

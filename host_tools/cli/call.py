@@ -148,4 +148,4 @@ def _hands(hands: Message) -> str:
 
 
 def _line(console: Console, label: str, text: str | Text) -> None:
-    console.print(Text.assemble((f"  {label:<8}", "dim"), text))
+    console.print(Text.assemble((f"  {label:<7} ", "dim"), text))

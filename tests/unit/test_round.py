@@ -646,7 +646,7 @@ VOIDS: list[tuple[str, str, Any]] = [
     ("shake_timeout", SHAKING, lambda rig, roll: rig.wait(15000)),
     *[("lid_opened", state, lambda rig, roll: rig.tell("lid", True)) for state in ROLLING],
     # An edge that was over before it could be sampled.
-    *[("lid_opened", state, lambda rig, roll: rig.tell("lid", False)) for state in ROLLING],
+    *[("lid_opened", state, lambda rig, roll: rig.tell("lid_moved")) for state in ROLLING],
     *[("tamper", state, lambda rig, roll: rig.tell("tamper", True)) for state in ROLLING],
     *[("brown_out", state, lambda rig, roll: rig.tell("supply", True)) for state in ROLLING],
     *[("fault", state, lambda rig, roll: rig.tell("set_fault", "READER", "x")) for state in ROLLING],
