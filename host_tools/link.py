@@ -130,6 +130,7 @@ class Link:
         self._seq = secrets.randbelow(protocol.SEQ_MAX // 2) + 1
         self._answers: dict[int, Message] = {}
         self._waiting: int | None = None
+        self._prompt = False
 
     def hello(self, last_event: int, last_round: int) -> Message:
         """Start a session; `last_event` and `last_round` are the highest that are stored here.
@@ -186,6 +187,10 @@ class Link:
             while seq not in self._answers:
                 now = self.transport.now()
                 if now >= end:
+                    if self._prompt or b">>>" in self._buffer:
+                        raise LinkError(
+                            _("MicroPython's prompt answers, the table's program does not run; reset the board")
+                        )
                     raise LinkError(
                         _("the table does not answer {name} within {seconds:.0f} s").format(
                             name=message["q"], seconds=GIVE_UP_S
@@ -224,7 +229,9 @@ class Link:
             _seq, message = protocol.decode(line)
         except protocol.Noise:
             self.counters["noise"] += 1
+            self._prompt = self._prompt or b">>>" in line
             return
+        self._prompt = False
         self.counters["frames"] += 1
         if "re" in message:
             if message["re"] == self._waiting:

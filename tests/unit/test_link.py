@@ -529,16 +529,20 @@ PROMPT = b'Traceback (most recent call last):\r\n  File "<stdin>", line 1\r\nSyn
 
 
 @pytest.mark.parametrize(
-    ("what", "answer"),
-    [("silent", lambda data: b""), ("an echo", lambda data: data), ("a prompt", lambda data: data + PROMPT)],
+    ("said", "answer"),
+    [
+        ("the table does not answer hello within", lambda data: b""),
+        ("the table does not answer hello within", lambda data: data),
+        ("MicroPython's prompt answers", lambda data: data + PROMPT),
+    ],
     ids=["silent", "echo", "prompt"],
 )
 def test_what_is_no_table_is_given_up(
-    what: str, answer: Callable[[bytes], bytes], store: Store, monkeypatch: pytest.MonkeyPatch
+    said: str, answer: Callable[[bytes], bytes], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(link, "GIVE_UP_S", 0.5)
     monkeypatch.setattr(link, "RETRY_S", 0.1)
-    with other_end(answer) as port, pytest.raises(LinkError, match="the table does not answer hello within"):
+    with other_end(answer) as port, pytest.raises(LinkError, match=said):
         Device(port, store)
 
 
