@@ -20,6 +20,9 @@ from host_tools.link import LinkClosed, LinkError, Refused, SessionLost
 from host_tools.rules import houseway, seating, tiles
 
 Message = dict[str, Any]
+
+# The lock is a solenoid's pulse: somebody who did not open in time gets another one, not a stream of them.
+PULSE_AGAIN_S = 10.0
 T = TypeVar("T")
 
 
@@ -116,6 +119,7 @@ class Dealer:
         self.pack = pack
         self.lid = lid
         self.patience = patience
+        self._pulse_after = 0.0
 
     def play(self, plan: Plan) -> int:
         """Play one round to its end, settled or void, and return its number.
@@ -162,6 +166,8 @@ class Dealer:
         """Do what the state asks for; the round's number when it was opened just now."""
         device = self.device
         state = view["state"]
+        if state != protocol.LOCKED:
+            self._pulse_after = 0.0
         if state == protocol.IDLE:
             return int(device.request("open", shaker=plan.shaker)["round"])
         if state == protocol.BETTING:
@@ -184,7 +190,9 @@ class Dealer:
             if view["bets_open"]:
                 device.request("close")
             if not view["lid_open"]:
-                device.request("unlock")
+                if device.now() >= self._pulse_after:
+                    device.request("unlock")
+                    self._pulse_after = device.now() + PULSE_AGAIN_S
                 self.lid.open(device)
         elif state == protocol.SETTLED:
             if view["lid_open"]:
