@@ -34,6 +34,9 @@ REFUSED = "refused"
 ROLLING = (SHAKING, SETTLING, READING)
 _BETWEEN = (IDLE, SETTLED)
 
+# After an edge of the lid switch its debounced state must be known again before a shake.
+LID_QUIET_MS = 50
+
 # Settings of a table's configuration with their defaults: milliseconds and counts.
 SETTINGS = {
     "jolts": 3,
@@ -150,6 +153,7 @@ class Table:
         self._reader = None
         self._deadline = None
         self._last_shake = None
+        self._lid_quiet_at = now
         self._manual = None
         self._tokens = 0
         self._roll = 0
@@ -408,6 +412,8 @@ class Table:
             raise Problem("E_SHAKES", "this shaker has shaken %d times; allowed: %d in a round" % (used, most))
         if self.lid_open or self.tamper_open:
             raise Problem("E_LID", "the %s is open" % ("lid" if self.lid_open else "tamper contact"))
+        if now < self._lid_quiet_at:
+            raise Problem("E_LID", "the lid has moved just now; try again")
         if self.supply_low:
             raise Problem("E_SUPPLY")
         wait = self._lockout_left(now)
@@ -550,6 +556,7 @@ class Table:
 
     def lid_moved(self, now):
         """An edge of the lid switch, however short: while the dice roll it voids the roll."""
+        self._lid_quiet_at = now + LID_QUIET_MS
         if self.state in ROLLING:
             self._void("lid_opened")
 
@@ -559,7 +566,9 @@ class Table:
             return
         self.changed = True
         self.lid_open = is_open
-        self.lid_moved(now)
+        self._lid_quiet_at = now
+        if self.state in ROLLING:
+            self._void("lid_opened")
         self._record("door", {"which": "lid", "open": is_open})
         if is_open and self.beneath == LOCKED:
             # Whoever opens the lid ends the betting: nobody may bet on what can be seen.
