@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## play rounds on the virtual table (ARGS="--rounds 10 --seed 7")
 	@$(BIN)/tablectl demo $(ARGS)
 
-test: lint ## lint, types, then every test (ARGS="-k streak" to narrow)
+test: lint ## lint, types, then the tests (ARGS="-k streak" to narrow)
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
 lint: $(STAMP) types ## ruff, and mypy for host and firmware

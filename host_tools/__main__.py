@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 
@@ -91,8 +92,16 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; bad input ends with one clear line and exit code 2."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that cannot show a letter shows a question mark.
+        sys.stdout.reconfigure(errors="replace")
     try:
-        cli.main(prog_name="tablectl", standalone_mode=False)
+        try:
+            cli.main(prog_name="tablectl", standalone_mode=False)
+        finally:
+            sys.stdout.flush()
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -109,8 +118,16 @@ def main() -> None:
         sys.exit(2)
     except BrokenPipeError:
         # Whoever read our output has gone; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _drop_output()
         sys.exit(1)
+    except OSError as error:
+        _drop_output()
+        click.echo(f"tablectl: {i18n._('error')}: {error}", err=True)
+        sys.exit(2)
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 if __name__ == "__main__":

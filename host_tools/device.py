@@ -42,6 +42,7 @@ class Device:
         self._open = open_transport
         self._uid = ""
         self._first_event = 1
+        self._told = 0
         self._link = self._connect()
 
     @property
@@ -78,6 +79,7 @@ class Device:
         last_event, last_round = self.sink.last(uid)
         told = link.hello(last_event, last_round)
         self._uid = uid
+        self._told = last_event
         self._first_event = int(told.get("first_event", 1))
         self.state = link.request("status")
 
@@ -86,9 +88,12 @@ class Device:
             return False
         if not self.sink.take(self._uid, record, link, self._first_event):
             return False
-        if record["k"] == "settled":
-            self.settled = record["d"]
-        self._watch(str(record["k"]), record["d"])
+        if record["id"] > self._told:
+            # One that comes again was told already.
+            self._told = record["id"]
+            if record["k"] == "settled":
+                self.settled = record["d"]
+            self._watch(str(record["k"]), record["d"])
         return True
 
     def _see(self, view: Message) -> None:

@@ -42,6 +42,16 @@ class StoreError(BadInput):
     """The database cannot be used, or a record does not fit what is stored; nothing of it was written."""
 
 
+def _parsed(text: str, what: str) -> Message:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise StoreError(_("{what} is damaged in the database; restore a copy").format(what=what))
+    return value
+
+
 class Base(DeclarativeBase):
     """The tables of the database."""
 
@@ -55,6 +65,7 @@ class Event(Base):
     kind: Mapped[str] = mapped_column(String(16), index=True)
     boot: Mapped[int]
     ticks: Mapped[int]
+    round: Mapped[int | None] = mapped_column(index=True)
     utc: Mapped[str] = mapped_column(String(32))
     body: Mapped[str] = mapped_column(Text)
     link: Mapped[str] = mapped_column(String(32))
@@ -91,11 +102,11 @@ class Round(Base):
             "voids": self.voids,
         }
         if self.result is not None:
-            data["result"] = json.loads(self.result)
+            data["result"] = _parsed(self.result, f"round {self.number} of table {self.uid}")
         if self.manual is not None:
             data["manual"] = self.manual
         if self.tiles is not None:
-            data["tiles"] = json.loads(self.tiles)
+            data["tiles"] = _parsed(self.tiles, f"round {self.number} of table {self.uid}")
         return data
 
 
@@ -143,6 +154,8 @@ class Store:
             yield
         except OperationalError as error:
             words = str(error.orig)
+            if "no such column" in words or "has no column" in words:
+                words = _("another version of this program has made it; name another file")
             if "locked" in words:
                 words = _("another program has locked it; try again when it has finished")
             raise StoreError(f"{self.path}: {words}") from None
@@ -221,6 +234,7 @@ class Store:
                         kind=kind,
                         boot=boot,
                         ticks=ticks,
+                        round=data.get("round"),
                         utc=self._clock(),
                         body=body,
                         link=link,
@@ -296,9 +310,12 @@ class Store:
     def events(self, uid: str, number: int | None = None) -> list[Message]:
         """The stored records of a table in order, or those that name the round `number`."""
         with self._guard(), Session(self._engine) as session:
-            rows = session.scalars(select(Event).where(Event.uid == uid).order_by(Event.id))
-            records = [dict(json.loads(row.body), utc=row.utc) for row in rows]
-        return [record for record in records if number is None or record["d"].get("round") == number]
+            query = select(Event).where(Event.uid == uid).order_by(Event.id)
+            if number is not None:
+                query = query.where(Event.round == number)
+            return [
+                dict(_parsed(row.body, f"event {row.id} of table {uid}"), utc=row.utc) for row in session.scalars(query)
+            ]
 
     # -- rounds ----------------------------------------------------------------------------------------------------
 

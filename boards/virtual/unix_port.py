@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +22,11 @@ def find_micropython() -> list[str]:
         found = shutil.which(named)
         if not found:
             raise NoMicroPython(f"$MICROPYTHON names {named}, which is no program here")
+        asked = subprocess.run(
+            [found, "-c", "import sys; print(sys.implementation.name)"], capture_output=True, text=True, check=False
+        )
+        if asked.stdout.strip() != "micropython":
+            raise NoMicroPython(f"$MICROPYTHON names {named}, which is not MicroPython's unix port")
         return [found]
     beside = Path(sys.executable).with_name("micropython")
     found = str(beside) if beside.exists() else shutil.which("micropython")

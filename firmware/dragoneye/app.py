@@ -25,6 +25,8 @@ LATE_MS = 20
 # Collect while nothing moves: a collection stops everything for some milliseconds. Often, so that the heap is never
 # full of garbage with what lives long scattered in it.
 COLLECT_MS = 250
+# A host that has read nothing for so long is gone; what it did not take is sent again to the next one.
+DEAF_MS = 5000
 # The motor coasts for this long; current after that while it is off means that it is stuck on.
 COAST_MS = 500
 
@@ -146,6 +148,7 @@ class App:
         )
         self.controller.more_stats = self._stats
         self.controller.table.stop_now = self.board.shaker.off
+        self._heard_at = self.clock.now()
         self._shake_task = None
         self._moved_at = self.clock.now()
         self._collected_at = self.clock.now()
@@ -209,7 +212,12 @@ class App:
                 line = self.controller.next_line(self.clock.now())
                 if line is not None:
                     self.console.put(line)
-            self.console.write_some()
+            now = self.clock.now()
+            if self.console.write_some() or self.console.idle:
+                self._heard_at = now
+            elif now - self._heard_at > DEAF_MS:
+                self.console.drop()
+                self.controller.disconnected()
             meter.end()
             await asyncio.sleep_ms(TICK_MS if self.console.idle else 1)
 

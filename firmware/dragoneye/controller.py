@@ -359,7 +359,7 @@ class Controller:
         return None
 
     def disconnected(self):
-        """The cable was pulled or the host closed the port: the session is over."""
+        """The host has gone: the session is over."""
         self._session = None
         self._out = []
         self._answers = []

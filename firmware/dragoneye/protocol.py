@@ -158,7 +158,7 @@ EVENTS = {
     "closed": "bets closed: round, shaker, bets, liability",
     "locked": "a result is final: round, dice, eye, shaker, shakes, bets, manual reason or null; sent after the reveal",
     "bets": "bets changed after the result was locked: round, bets; sent after the reveal",
-    "settled": "wagers settled: round, dice, eye, total, shaker, [position, wager, stake, odds] rows, net, streak",
+    "settled": "wagers settled: round, dice, eye, total, shaker, rows (position, wager, stake, odds), players' net",
     "void": "a roll was void: round, reason, shakes, over (true: the round too)",
     "streak": "the streak changed other than by a roll: why, position, streak",
     "fault": "a fault was set or cleared: code, set, detail",
@@ -270,7 +270,7 @@ def _allowed(kind, low, high):
         return "%d to %d characters without control characters" % (low, high)
     if kind == "dice":
         return "three values from 1 to 6"
-    return "an object of whole cents by wager"
+    return "whole cents from 0 to %d by wager" % SEQ_MAX
 
 
 def check_request(value):

@@ -161,6 +161,7 @@ class Table:
 
         if state["phase"] == LOCKED:
             self.locked = state["locked"]
+            self.shakes = {self.shaker: self.locked["shakes"]}
             self.bets_open = self.locked["open"]
             self._put_bets(state["bets"])
             self.state = LOCKED
@@ -481,7 +482,7 @@ class Table:
             raise Problem("E_STATE", "no fault is latched")
         code = self.fault["code"]
         if fields["code"] != code:
-            raise Problem("E_ARGS", "clear: code is %s; the latched fault is %s" % (show(fields["code"]), code))
+            raise Problem("E_ARGS", "code is %s; the latched fault is %s" % (show(fields["code"]), code))
         if self.standing.get(code):
             raise Problem("E_STANDS", "%s: %s" % (code, self.standing[code]))
         self._record("fault", {"code": code, "set": False, "detail": self.fault["detail"]})

@@ -109,7 +109,10 @@ def demo(rounds: int, seed: int, pack: str, db: Path | None, as_json: bool) -> N
                     )
                 )
                 named = f" --db {path}"
-                more = _("See more: tablectl rounds{db} · tablectl show {n}{db}").format(db=named, n=rounds)
+                if len(store.tables()) > 1:
+                    named = f" --table {device.uid}{named}"
+                last = store.last(device.uid)[1]
+                more = _("See more: tablectl rounds{db} · tablectl show {n}{db}").format(db=named, n=last)
                 out.print(more, soft_wrap=True)
             device.close()
     finally:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dragoneye.errors import BadInput
+from dragoneye.text import show
 from host_tools.i18n import _, controller
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -50,10 +51,21 @@ def print_json(data: Any) -> None:
     click.echo(json.dumps(data))
 
 
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        names = [name for name, _value in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadInput(_("{name} is there twice").format(name=show(twice)))
+    return result
+
+
 def parse_json(text: str, what: str = "this line") -> Any:
     """Parse JSON, as BadInput when it is none."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_without_repeats)
+    except BadInput:
+        raise
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{what} is not JSON: {error}") from None
 

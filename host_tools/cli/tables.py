@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import queue
 import random
+import re
 import shlex
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +31,7 @@ from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.cli.packs import pack_option
 from host_tools.dealer import Dealer, HumanLid, Lid, VirtualLid, plan_round
 from host_tools.device import Device
-from host_tools.i18n import _
+from host_tools.i18n import _, controller
 from host_tools.link import LinkClosed, Refused, SessionLost
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -68,13 +71,13 @@ def _usb_id(vendor: int | None, product: int | None) -> str | None:
 def describe(kind: str, data: Message) -> str:
     """One line for a live state or a record."""
     if kind == "state":
-        words = f"{data['state']} · {protocol.STATES.get(data['state'], '')}"
+        words = f"{data['state']} · {controller(protocol.STATES.get(data['state'], ''))}"
         if data["state"] == protocol.VOID:
-            words += f" · {data['void']}: {protocol.VOIDS.get(data['void'], '')}"
+            words += f" · {data['void']}: {controller(protocol.VOIDS.get(data['void'], ''))}"
             if data["call"]:
                 words += _(" · call a supervisor")
         if data.get("fault"):
-            words += f" · {data['fault']}: {data['detail']}"
+            words += f" · {data['fault']}: {controller(data['detail'])}"
         if data["round"]:
             words += _(" · round {round}, {who} shakes").format(round=data["round"], who=call.who(data["shaker"]))
         if data["bets_open"]:
@@ -141,7 +144,7 @@ def parse_request(line: str) -> tuple[str, Message]:
 
     >>> parse_request("bets 3 match 500 bonus 100")
     ('bets', {'position': 3, 'wagers': {'match': 500, 'bonus': 100}})
-    >>> parse_request("manual 3 3 4 reason='reader down'")
+    >>> parse_request("manual 3 3 4 reader down")
     ('manual', {'dice': [3, 3, 4], 'reason': 'reader down'})
     """
     try:
@@ -166,45 +169,56 @@ def parse_request(line: str) -> tuple[str, Message]:
         key, kind = field[0], field[1]
         if key in given or not plain:
             continue
-        count = {"dice": 3, "wagers": len(plain)}.get(kind, 1)
+        count = {"dice": 3, "wagers": len(plain), "text": len(plain)}.get(kind, 1)
         given[key] = _field(name, key, kind, plain[:count])
         plain = plain[count:]
     if plain:
         takes = " ".join(field[0] for field in fields) or _("nothing")
-        raise BadInput(_("{name}: {words} is too much; it takes {takes}").format(name=name, words=plain, takes=takes))
+        raise BadInput(
+            _("{name}: {words} is too much; it takes {takes}").format(
+                name=name, words=show(" ".join(plain)), takes=takes
+            )
+        )
     # The table checks the same; here the mistake is told before anything is sent.
     try:
         protocol.check_request({"q": name, **given})
     except protocol.Problem as problem:
-        raise BadInput(problem.why) from None
+        raise BadInput(controller(problem.why)) from None
     return name, given
+
+
+def _whole(word: str) -> int:
+    """Digits as a person types them; int() also takes 1_000 and digits of other scripts."""
+    if not re.fullmatch(r"[-+]?[0-9]{1,12}", word):
+        raise ValueError
+    return int(word)
 
 
 def _field(name: str, key: str, kind: str, words: list[str]) -> Any:
     try:
         if kind == "int":
-            return int(words[0])
+            return _whole(words[0])
         if kind == "flag":
             return {"yes": True, "true": True, "no": False, "false": False}[words[0].lower()]
         if kind == "dice":
-            return [int(word) for word in (words if len(words) > 1 else words[0].split(","))]
+            return [_whole(word) for word in (words if len(words) > 1 else words[0].split(","))]
         if kind == "wagers":
-            if len(words) % 2:
+            if len(words) % 2 or len(set(words[::2])) < len(words[::2]):
                 raise ValueError
-            return {wager: int(cents) for wager, cents in zip(words[::2], words[1::2], strict=True)}
+            return {wager: _whole(cents) for wager, cents in zip(words[::2], words[1::2], strict=True)}
     except (ValueError, KeyError):
         wanted = {
             "int": _("a whole number"),
             "flag": _("yes or no"),
             "dice": _("three values from 1 to 6"),
-            "wagers": _("wagers and whole cents in turn, for example match 500 odd 100"),
+            "wagers": _("different wagers and whole cents in turn, for example match 500 odd 100"),
         }[kind]
         raise BadInput(
             _("{name}: {key} is {words}; allowed: {wanted}").format(
                 name=name, key=key, words=show(" ".join(words)), wanted=wanted
             )
         ) from None
-    return words[0]
+    return " ".join(words)
 
 
 @click.command()
@@ -272,25 +286,48 @@ def _play_rounds(device: Device, pack: Pack, rounds: int, rng: random.Random, as
             call.print_round(console(), stored, voids)
 
 
+def _lines_of_stdin() -> queue.SimpleQueue[bytes | None]:
+    """Lines of standard input as they come, None at its end: a thread waits for them, so that the table is heard."""
+    lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in sys.stdin.buffer:
+            lines.put(line)
+        lines.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    return lines
+
+
 def _play_lines(device: Device, as_json: bool) -> int:
+    lines = _lines_of_stdin()
     code = 0
-    interactive = sys.stdin.isatty()
+    prompt = sys.stdin.isatty()
+    asked = True
     while True:
-        if interactive:
+        if prompt and asked:
             click.echo("> ", nl=False)
-        raw = sys.stdin.buffer.readline()
-        if not raw:
-            return code
-        if not raw.strip():
-            device.poll(0.05)
-            continue
+        asked = False
+        request = ""
         try:
+            try:
+                raw = lines.get_nowait()
+            except queue.Empty:
+                device.poll(0.05)
+                continue
+            if raw is None:
+                return code
+            asked = True
+            if not raw.strip():
+                continue
             try:
                 line = raw.decode()
             except UnicodeDecodeError:
                 raise BadInput(_("this line is not UTF-8 text")) from None
             name, fields = parse_request(line)
+            request = name
             answer = device.request(name, **fields)
+            request = ""
             if as_json:
                 print_json({name: answer})
             else:
@@ -298,23 +335,30 @@ def _play_lines(device: Device, as_json: bool) -> int:
             if name == "shake":
                 device.state = {}
                 device.wait_for((protocol.LOCKED, protocol.VOID), 60.0)
+            device.poll(0.05)
         except (LinkClosed, SessionLost) as error:
             click.echo(_("{error}; waiting for it to come back").format(error=error), err=True)
-            device.reconnect()
-            code = 2
+            state = device.reconnect(3600.0)["state"]
+            if request:
+                code = 2
+                words = _("{request}: it is not known whether it was done; the table is {state} now").format(
+                    request=request, state=state
+                )
+                _complain({"error": words, "request": request, "state": state}, as_json)
         except Refused as refused:
             code = 2
-            if as_json:
-                print_json({"error": str(refused), "code": refused.code, "state": refused.state})
-            else:
-                click.echo(f"tablectl: error: {refused}", err=True)
+            _complain({"error": str(refused), "code": refused.code, "state": refused.state}, as_json)
         except BadInput as error:
             code = 2
-            if as_json:
-                print_json({"error": str(error)})
-            else:
-                click.echo(f"tablectl: error: {error}", err=True)
-        device.poll(0.05)
+            _complain({"error": str(error)}, as_json)
+
+
+def _complain(error: Message, as_json: bool) -> None:
+    error["error"] = controller(error["error"])
+    if as_json:
+        print_json(error)
+    else:
+        click.echo(f"tablectl: {_('error')}: {error['error']}", err=True)
 
 
 @click.command()
@@ -335,8 +379,10 @@ def virtual(folder: Path, seed: int, what: str | None, pack: str, as_json: bool)
         return
     from boards.virtual.client import Table
 
+    chosen = load(pack)
+    _check_flash(folder, chosen)
     try:
-        provision.write(folder / "provision", "rpi_pico", load(pack), default_tags(), 0, **provision.QUICK)
+        provision.write(folder / "provision", "rpi_pico", chosen, default_tags(), 0, **provision.QUICK)
     except OSError as error:
         raise BadInput(f"{folder}: {error.strerror}") from None
     try:
@@ -351,6 +397,23 @@ def virtual(folder: Path, seed: int, what: str | None, pack: str, as_json: bool)
                     time.sleep(1)
     except TableError as error:
         raise BadInput(str(error)) from None
+
+
+def _check_flash(folder: Path, pack: Pack) -> None:
+    """A flash that is there keeps its configuration: another rule pack is refused, not passed over."""
+    config = folder / "provision" / "config.json"
+    if not (folder / "flash.img").exists() or not config.exists():
+        return
+    try:
+        there = json.loads(config.read_text(encoding="utf-8"))["pack"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise BadInput(_("{folder}: this is no virtual table's folder; name another").format(folder=folder)) from None
+    if there != pack.as_dict():
+        raise BadInput(
+            _("{folder}: the table there plays by the rule pack {theirs}; give that one, or another folder").format(
+                folder=folder, theirs=there.get("name")
+            )
+        )
 
 
 def _steer(folder: Path, what: str) -> None:

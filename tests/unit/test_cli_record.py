@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sqlite3
@@ -173,3 +174,24 @@ def test_a_locked_record_is_named(tablectl: Tablectl, record: Path, monkeypatch:
 def _without_patience(connect: Any) -> Any:
     """sqlite3.connect waits five seconds by itself."""
     return lambda *arguments, **options: connect(*arguments, **{**options, "timeout": 0.02})
+
+
+def test_a_damaged_row_is_one_clear_line(tablectl: Tablectl, tmp_path: Path) -> None:
+    path = tmp_path / "rounds.db"
+    Store(path).close()
+    with contextlib.closing(sqlite3.connect(path)) as base, base:
+        base.execute(
+            "insert into events (uid, id, kind, boot, ticks, round, utc, body, link)"
+            " values ('T1', 1, 'opened', 1, 1, 1, '2026-01-01', 'zz', '')"
+        )
+        base.execute(
+            "insert into rounds (uid, number, event, utc, status, shaker, voids, result)"
+            " values ('T1', 1, 1, '2026-01-01', 'settled', 0, 0, '{xx')"
+        )
+    assert tablectl("show", "1").refusal() == "round 1 of table T1 is damaged in the database; restore a copy"
+    assert tablectl("rounds").refusal() == "round 1 of table T1 is damaged in the database; restore a copy"
+    with contextlib.closing(sqlite3.connect(path)) as base, base:
+        base.execute("update rounds set result = null")
+    assert (
+        tablectl("show", "1", "--events").refusal() == "event 1 of table T1 is damaged in the database; restore a copy"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -19,10 +20,12 @@ import pytest
 from serial.tools import list_ports
 from serial.tools.list_ports_common import ListPortInfo
 
-from boards.virtual.client import Control, Table
+from boards.virtual.client import REPO, Control, Table, TableError
+from boards.virtual.model import default_tags
 from dragoneye import protocol
 from dragoneye.errors import BadInput
-from host_tools import link
+from dragoneye.rules.packs import load
+from host_tools import link, provision
 from host_tools.cli.tables import parse_request
 from host_tools.link import SerialTransport
 from host_tools.store import Store
@@ -198,17 +201,17 @@ REFUSED = [
     ("dance", 'there is no request "dance"; there are bets, changed, clear, close,'),
     ("hello", 'there is no request "hello"; there are bets,'),
     ("bets 9 match 500", "bets: position is 9; allowed: a whole number from 1 to 7"),
-    ("bets 2 match -1", 'bets: wagers is {"match": -1}; allowed: an object of whole cents by wager'),
+    ("bets 2 match -1", 'bets: wagers is {"match": -1}; allowed: whole cents from 0 to 536870911 by wager'),
     (
         "bets 2 match five",
-        'bets: wagers is "match five"; allowed: wagers and whole cents in turn, for example match 500',
+        'bets: wagers is "match five"; allowed: different wagers and whole cents in turn, for example match 500',
     ),
-    ("bets 2 match", 'bets: wagers is "match"; allowed: wagers and whole cents in turn'),
+    ("bets 2 match", 'bets: wagers is "match"; allowed: different wagers and whole cents in turn'),
     ("bets two match 5", 'bets: position is "two"; allowed: a whole number'),
     ("manual 7 1 1 broken", "manual: dice is [7, 1, 1]; allowed: three values from 1 to 6"),
     ("manual 1 1 1", "manual: reason is missing; allowed: 3 to 80 characters"),
     ("open", "open: shaker is missing; allowed: a whole number from 0 to 7"),
-    ("open 1 2", "open: ['2'] is too much; it takes shaker"),
+    ("open 1 2", 'open: "2" is too much; it takes shaker'),
     ("void 'x", "void 'x: No closing quotation"),
     ("changed dice maybe", 'changed: keep is "maybe"; allowed: yes or no'),
     ('""', 'there is no request ""'),
@@ -518,3 +521,95 @@ def test_no_micropython_is_told(
     monkeypatch.setenv("MICROPYTHON", "/no/such/program")
     said = tablectl("virtual", "--dir", str(tmp_path / "v"), *more).refusal()
     assert said == "the bench ended at once: $MICROPYTHON names /no/such/program, which is no program here"
+
+
+# What a person at the keyboard meets
+
+
+def test_play_hears_the_table_between_lines_and_tells_each_record_once(bench: Table, tmp_path: Path) -> None:
+    bench.do("next", dice=[2, 4, 4])
+    command = [
+        sys.executable,
+        "-m",
+        "host_tools",
+        "play",
+        "--port",
+        bench.port,
+        "--db",
+        str(tmp_path / "r.db"),
+        "--json",
+    ]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPO) as player:
+        assert player.stdin
+        assert player.stdout
+        heard = []
+        player.stdin.write("open 3\nclose\nshake\nunlock\n")
+        player.stdin.flush()
+        for line in player.stdout:
+            heard.append(json.loads(line))
+            if "unlock" in heard[-1]:
+                open_lid(bench)
+            if "settled" in heard[-1]:
+                # Nothing was typed since: the table was heard all the same.
+                player.stdin.close()
+    kinds = [next(iter(one)) for one in heard]
+    assert [kinds.count(kind) for kind in ("opened", "closed", "locked", "settled")] == [1, 1, 1, 1]
+    assert player.returncode == 0
+
+
+def open_lid(bench: Table) -> None:
+    """Open the lid as soon as the lock's pulse has released it."""
+
+    def opened() -> bool:
+        with contextlib.suppress(TableError):
+            bench.do("lid", to="open")
+        return bool(bench.state()["lid_open"])
+
+    until(opened, "the lid")
+
+
+def test_the_same_wager_twice_is_refused(tablectl: Tablectl) -> None:
+    with pytest.raises(BadInput, match="allowed: different wagers and whole cents in turn"):
+        parse_request("bets 2 match 500 match 600")
+    line = b'{"dice":[3,3,4],"eye":2,"position":3,"wager":"match","stake":500,"stake":600,"role":"player","streak":0}'
+    done = tablectl("wagers", "settle", "--batch", "-", "--json", stdin=line)
+    assert (done.code, done.rows) == (2, [{"error": '"stake" is there twice', "line": 1}])
+
+
+def test_the_words_of_a_reason_need_no_quotes() -> None:
+    assert parse_request("void the wrong bets") == ("void", {"reason": "the wrong bets"})
+
+
+@pytest.mark.parametrize("word", ["1_000", "５", "1e3", "0x10", ""])
+def test_a_number_is_made_of_digits(word: str) -> None:
+    with pytest.raises(BadInput):
+        parse_request(f"bets 2 even '{word}'")
+
+
+def test_a_virtual_tables_folder_keeps_its_rule_pack(tablectl: Tablectl, tmp_path: Path) -> None:
+    folder = tmp_path / "there"
+    provision.write(folder / "provision", "rpi_pico", load("ca"), default_tags(), 0)
+    (folder / "flash.img").touch()
+    said = f"{folder}: the table there plays by the rule pack ca; give that one, or another folder"
+    assert tablectl("virtual", "--dir", str(folder), "--pack", "nj").refusal() == said
+
+
+def test_a_binary_that_is_not_micropython_is_named(tablectl: Tablectl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MICROPYTHON", "true")
+    assert "$MICROPYTHON names true, which is not MicroPython's unix port" in tablectl("demo").refusal()
+
+
+def test_output_that_cannot_be_written_is_one_line() -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "host_tools", "seats", "--total", "9"], stdout=full, stderr=subprocess.PIPE, cwd=REPO
+        )
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [sys.executable, "-m", "host_tools", "packs", "show", "nj", "--lang", "es"],
+        env=plain,
+        capture_output=True,
+        cwd=REPO,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -56,11 +56,17 @@ class Console:
         self._pending = line
         self._place = 0
 
+    def drop(self):
+        """Forget what is left of the line."""
+        self._place = len(self._pending)
+
     def write_some(self):
-        """Write what fits now."""
+        """Write what fits now. True when anything was."""
+        before = self._place
         view = memoryview(self._pending)
         for _ in range(WRITE_SLICE):
             if self._place >= len(self._pending) or not self._poll_out.poll(0):
-                return
+                break
             end = min(self._place + CHUNK, len(self._pending))
             self._place += self._out.write(view[self._place : end]) or 0
+        return self._place > before
