@@ -108,6 +108,9 @@ class Teller:
             print_json({kind: data})
             sys.stdout.flush()
             return
+        if kind == "settled":
+            call.print_round(console(), {**data, "status": "settled", "result": data}, [])
+            return
         console().print(line, style="dim" if kind != "state" else "", markup=False)
 
 

@@ -193,7 +193,7 @@ def test_play_reads_requests_line_by_line(tablectl: Tablectl, bench: Table, tmp_
     until(lambda: bench.state()["released"], "the bolt")
     bench.do("lid", to="open")
     plain = tablectl("play", "--port", bench.port, stdin=b"status\n")
-    assert "settled: before 0, dice [2, 4, 4]" in plain.out
+    assert "  dice    «2»  4   4    total 10" in plain.out
     assert tablectl("show", "1", "--json").rows[0]["dice"] == [2, 4, 4]
 
 
