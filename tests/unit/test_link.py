@@ -180,7 +180,8 @@ def test_rounds_arrive_once_and_in_order(rig: Rig) -> None:
     device = rig.device()
     play(device, rig.lid, rig.rounds)
     check_record(rig, rig.rounds)
-    assert device.counters["noise"] == 0
+    # At most the end of a line that was under way when the port was opened.
+    assert device.counters["noise"] <= 1
     # A busy computer may ask again before the answer comes: then one of the two is stray.
     assert device.counters["stray"] <= device.counters["retries"]
     device.close()
