@@ -37,7 +37,6 @@ class Device:
         self.port = port
         self.sink = sink
         self.state: Message = {}
-        self.settled: Message | None = None
         self._watch = watch
         self._open = open_transport
         self._uid = ""
@@ -91,8 +90,6 @@ class Device:
         if record["id"] > self._told:
             # One that comes again was told already.
             self._told = record["id"]
-            if record["k"] == "settled":
-                self.settled = record["d"]
             self._watch(str(record["k"]), record["d"])
         return True
 

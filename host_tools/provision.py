@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import dragoneye
+from dragoneye.config import CONFIG_FORMAT
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack
 from dragoneye.text import show
@@ -15,7 +16,6 @@ from host_tools.i18n import _
 
 FIRMWARE = Path(dragoneye.__file__).parents[1]
 BOARDS = FIRMWARE.parent / "boards"
-CONFIG_FORMAT = 1
 
 # The demo's shorter waits: its dice come to rest within 400 ms like real ones, but nobody has to wait for the show.
 QUICK = {

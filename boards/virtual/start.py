@@ -33,7 +33,6 @@ from boards.virtual import neopixel  # noqa: E402
 TICKS_MASK = 0x3FFFFFFF  # rp2: MICROPY_PY_TIME_TICKS_PERIOD is 2**30; the 64-bit unix port's is 2**62
 TICKS_HALF = 0x20000000
 YEAR_2021 = 1609459200  # where the Pico's clock stands after power-on
-INTERRUPT = 3  # Ctrl-C
 
 ticks_us = time.ticks_us
 sleep_us = time.sleep_us

@@ -5,18 +5,16 @@ import gc
 import json
 import sys
 import time
-from binascii import hexlify
-from hashlib import sha256
 
 from dragoneye import __version__, round
+from dragoneye.config import digest, read_config
 from dragoneye.controller import Controller
 from dragoneye.drivers import board as parts
 from dragoneye.drivers.console import Console
 from dragoneye.drivers.tagsensor import ReaderFault
-from dragoneye.errors import BadInput
 from dragoneye.journal import Journal
 from dragoneye.protocol import SHAKING
-from dragoneye.rules import packs, reading
+from dragoneye.rules import packs
 from dragoneye.text import dumps
 
 TICK_MS = 5
@@ -31,7 +29,6 @@ DEAF_MS = 5000
 COAST_MS = 500
 
 JOURNAL = "/journal"
-CONFIG_FORMAT = 1
 
 
 class Clock:
@@ -78,36 +75,6 @@ class Meter:
     def row(self):
         """[runs, longest in microseconds, mean in microseconds, late]."""
         return [self.count, self.max_us, self.total_us // self.count if self.count else 0, self.late]
-
-
-def digest(data):
-    """The first 16 hex digits of SHA-256."""
-    return hexlify(sha256(data).digest()).decode()[:16]
-
-
-def read_config(path="/config.json"):
-    """(configuration, pack, registry, its hash). Raises ValueError in words when it is missing or not valid."""
-    try:
-        with open(path, "rb") as file:
-            raw = file.read()
-    except OSError:
-        raise ValueError("%s is missing; provision the table from the host" % path)
-    try:
-        config = json.loads(raw.decode())
-        if config["format"] != CONFIG_FORMAT:
-            raise ValueError("%s has format %s; this firmware knows %d" % (path, config["format"], CONFIG_FORMAT))
-        given = config["pack"]
-        pack = packs.from_dict(given, path) if isinstance(given, dict) else packs.load(given)
-        registry = reading.registry_of(config["dice"])
-        if config["eye"] not in (0, 1, 2):
-            raise ValueError("eye is %r; allowed: 0, 1 or 2" % (config["eye"],))
-    except BadInput:
-        raise
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError("%s is not a table's configuration: %r" % (path, error))
-    except ValueError as error:
-        raise ValueError("%s: %s" % (path, error))
-    return config, pack, registry, digest(raw)
 
 
 class App:

@@ -187,7 +187,7 @@ class Controller:
         if self._broken and name in ("leave", "end", "changed"):
             raise Problem("E_FAULT", "the journal is broken: nothing can be recorded")
         try:
-            if name == "clear" and fields["code"] == "JOURNAL" and self._latched("JOURNAL") and not self._unread:
+            if name == "clear" and fields["code"] == "JOURNAL" and self._can_begin_anew():
                 self._begin_anew()
             return self.table.request(name, fields, now)
         except OSError as error:
@@ -242,8 +242,9 @@ class Controller:
         self.journal.acked = self._acked = self._sent = self.journal.last_id
         self._record("restart", {"why": why, "state": state})
 
-    def _latched(self, code):
-        return self._broken is not None and self.table.fault is not None and self.table.fault["code"] == code
+    def _can_begin_anew(self):
+        fault = self.table.fault
+        return self._broken is not None and not self._unread and fault is not None and fault["code"] == "JOURNAL"
 
     def _begin_anew(self):
         """A supervisor clears a damaged journal: only when the host has stored what stands before the damage.

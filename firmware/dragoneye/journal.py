@@ -60,7 +60,6 @@ class Journal:
     def __init__(self, folder, fold, initial):
         self.folder = folder
         self._fold = fold
-        self._initial = initial
         self.state = initial()
         self.head = GENESIS
         self.last_id = 0

@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
+from host_tools.cli import call
+from host_tools.cli.output import console, print_json
+from host_tools.dealer import Dealer, Plan, deal_tiles
 from host_tools.store import Store, default_path
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -30,3 +33,20 @@ def open_store(db: Path | None, must_exist: bool = False) -> Store:
 def void_reasons(store: Store, uid: str, number: int) -> list[str]:
     """Why rolls of a round were void, in order."""
     return [record["d"]["reason"] for record in store.events(uid, number) if record["k"] == "void"]
+
+
+def play_one(dealer: Dealer, store: Store, plan: Plan, as_json: bool, with_tiles: bool) -> dict[str, Any]:
+    """Play one round, store and tell it; the stored round. `with_tiles` deals the plan's tile hands as well."""
+    device = dealer.device
+    number = dealer.play(plan)
+    dealer.surely(device.wait_stored)
+    stored = store.round(number, device.uid)
+    if with_tiles and stored["status"] == "settled":
+        store.add_tiles(device.uid, number, deal_tiles(plan, stored["result"]["total"], dealer.pack))
+        stored = store.round(number, device.uid)
+    voids = void_reasons(store, device.uid, number)
+    if as_json:
+        print_json(call.as_json(stored, voids))
+    else:
+        call.print_round(console(), stored, voids)
+    return stored

@@ -16,15 +16,14 @@ from boards.virtual.model import default_tags
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack, load
 from host_tools import provision
-from host_tools.cli import call
-from host_tools.cli.call import house_net, print_round, signed
-from host_tools.cli.common import db_option, open_store, void_reasons
+from host_tools.cli.call import house_net, signed
+from host_tools.cli.common import db_option, open_store, play_one
 from host_tools.cli.output import console, json_option, print_json
 from host_tools.cli.packs import pack_option
-from host_tools.dealer import Dealer, VirtualLid, deal_tiles, plan_round
+from host_tools.dealer import Dealer, VirtualLid, plan_round
 from host_tools.device import Device
 from host_tools.i18n import _
-from host_tools.store import Store, default_path
+from host_tools.store import default_path
 
 # The demo's own table, so that its record is never taken for a real one's.
 UID = "DE30000000000001"
@@ -86,7 +85,10 @@ def demo(rounds: int, seed: int, pack: str, db: Path | None, as_json: bool) -> N
                 if count == COCKED_ROUND:
                     # One die leans on the wall once: a void roll, shaken again.
                     table.do("fault", name="cocked", die=1, rolls=1)
-                net += _play_one(dealer, store, rng, chosen, as_json)
+                plan = plan_round(rng, chosen, dealer.surely(device.refresh)["streak"])
+                stored = play_one(dealer, store, plan, as_json, with_tiles=True)
+                if stored["status"] == "settled":
+                    net += house_net(stored["result"], stored["tiles"])
             seconds = time.monotonic() - started
             if as_json:
                 print_json(
@@ -117,23 +119,3 @@ def demo(rounds: int, seed: int, pack: str, db: Path | None, as_json: bool) -> N
             device.close()
     finally:
         store.close()
-
-
-def _play_one(dealer: Dealer, store: Store, rng: random.Random, pack: Pack, as_json: bool) -> int:
-    """Play, store and print one round; the table's net in cents."""
-    device = dealer.device
-    plan = plan_round(rng, pack, dealer.surely(device.refresh)["streak"])
-    number = dealer.play(plan)
-    dealer.surely(device.wait_stored)
-    stored = store.round(number, device.uid)
-    if stored["status"] == "settled":
-        store.add_tiles(device.uid, number, deal_tiles(plan, stored["result"]["total"], pack))
-        stored = store.round(number, device.uid)
-    voids = void_reasons(store, device.uid, number)
-    if as_json:
-        print_json(call.as_json(stored, voids))
-    else:
-        print_round(console(), stored, voids)
-    if stored["status"] != "settled":
-        return 0
-    return house_net(stored["result"], stored.get("tiles"))

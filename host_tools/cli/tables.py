@@ -26,13 +26,14 @@ from dragoneye.rules.packs import Pack, load
 from dragoneye.text import show
 from host_tools import provision
 from host_tools.cli import call
-from host_tools.cli.common import db_option, open_store, void_reasons
+from host_tools.cli.common import db_option, open_store, play_one
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.cli.packs import pack_option
 from host_tools.dealer import Dealer, HumanLid, Lid, VirtualLid, plan_round
 from host_tools.device import Device
 from host_tools.i18n import _, controller
 from host_tools.link import LinkClosed, Refused, SessionLost
+from host_tools.store import Store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Message = dict[str, Any]
@@ -244,7 +245,7 @@ def play(port: str, rounds: int | None, seed: int, pack: str, db: Path | None, a
             chosen = load(pack)
             device = Device(port, store)
             try:
-                _play_rounds(device, chosen, rounds, random.Random(seed), as_json)
+                _play_rounds(device, store, chosen, rounds, random.Random(seed), as_json)
             finally:
                 device.close()
             return
@@ -270,23 +271,16 @@ def lid_of(port: str) -> Lid:
     return HumanLid(lambda words: click.echo(f">>> {words}", err=True))
 
 
-def _play_rounds(device: Device, pack: Pack, rounds: int, rng: random.Random, as_json: bool) -> None:
+def _play_rounds(device: Device, store: Store, pack: Pack, rounds: int, rng: random.Random, as_json: bool) -> None:
     if device.table["pack"] != pack.name:
         raise BadInput(
             _("the table plays by the rule pack {theirs}; give --pack {theirs}").format(theirs=device.table["pack"])
         )
     lid = lid_of(device.port)
     dealer = Dealer(device, pack, lid, patience=60.0 if isinstance(lid, VirtualLid) else 3600.0)
-    store = device.sink
     for _count in range(rounds):
-        number = dealer.play(plan_round(rng, pack, dealer.surely(device.refresh)["streak"]))
-        dealer.surely(device.wait_stored)
-        stored = store.round(number, device.uid)  # type: ignore[attr-defined]
-        voids = void_reasons(store, device.uid, number)  # type: ignore[arg-type]
-        if as_json:
-            print_json(call.as_json(stored, voids))
-        else:
-            call.print_round(console(), stored, voids)
+        plan = plan_round(rng, pack, dealer.surely(device.refresh)["streak"])
+        play_one(dealer, store, plan, as_json, with_tiles=False)
 
 
 def _lines_of_stdin() -> queue.SimpleQueue[bytes | None]:

@@ -2,55 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from dragoneye.rules import packs
-from host_tools.__main__ import main
 from tests.unit import restated_wagers as text
+from tests.unit.conftest import Done, Tablectl
 
 EXAMPLE = '{"dice":[3,3,4],"eye":2,"position":3,"wager":"match","stake":500,"role":"player","streak":0}'
 PAID = {"won": True, "odds": 2, "profit": 1000, "returned": 1500}
 LOST = {"won": False, "odds": 0, "profit": -500, "returned": 0}
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def rows(self) -> list[Any]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
-Tablectl = Callable[..., Done]
-
-
-@pytest.fixture
-def tablectl(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Tablectl:
-    """tablectl("argument"..., stdin=b"") runs the command line in this process."""
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-
-    def run(*arguments: str, stdin: bytes = b"") -> Done:
-        monkeypatch.setattr(sys, "argv", ["tablectl", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
-        code = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        captured = capsys.readouterr()
-        return Done(code, captured.out, captured.err)
-
-    return run
 
 
 @pytest.fixture

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, invariant, rule
 
 from dragoneye import controller, journal, protocol
-from dragoneye.protocol import BETTING, CLOSED, FAULT, IDLE, LOCKED, READING, SETTLED, SETTLING, SHAKING, VOID
+from dragoneye.protocol import FAULT, LOCKED, SETTLED
 from dragoneye.text import dumps
-from tests.unit.tables import SHAKE_MS, Desk, Json, Refused, pack_named
-from tests.unit.test_round_walk import check_rounds, dice, inputs, requests
+from tests.unit.tables import Desk, Json, Refused, pack_named
+from tests.unit.test_round_walk import check_rounds
+from tests.unit.walk import Walk
 
 
 def refuse(path: str, mode: str = "r") -> Any:
@@ -28,7 +29,7 @@ def refuse(path: str, mode: str = "r") -> Any:
     return open(path, mode)
 
 
-class AnyTable(RuleBasedStateMachine):
+class AnyTable(Walk):
     """A desk whose host keeps what it is told and tells, at each hello, what it has."""
 
     @initialize(pack=st.sampled_from(["nj", "house"]))
@@ -39,6 +40,10 @@ class AnyTable(RuleBasedStateMachine):
         self.desk = Desk(Path(self.folder.name), pack_named(pack))
         self.refusing = False
         self.last: tuple[int, Json] | None = None
+
+    @property
+    def at(self) -> Desk:
+        return self.desk
 
     @property
     def rounds(self) -> int:
@@ -53,55 +58,6 @@ class AnyTable(RuleBasedStateMachine):
                 self.desk.hello(self.desk.known, self.rounds)
             return None
         return answer
-
-    def next_step(self, dice: list[int]) -> None:
-        desk = self.desk
-        roll = desk.table._roll
-        state = desk.state
-        if state == IDLE:
-            desk.tell("lid", False)
-            self.attempt("open", {"shaker": dice[0]})
-            self.attempt("bets", {"position": dice[1], "wagers": {"bonus": 100, "even": 50}})
-        elif state == BETTING:
-            self.attempt("close", {})
-        elif state in (CLOSED, VOID):
-            desk.tell("lid", False)
-            desk.tell("supply", False)
-            desk.wait_out()
-            self.attempt("shake", {})
-        elif state == SHAKING:
-            desk.now += SHAKE_MS
-            desk.tell("shaken", roll, True)
-        elif state == SETTLING:
-            desk.wait(400)
-        elif state == READING:
-            desk.show(roll, dice)
-        elif state == LOCKED:
-            desk.open_lid()
-        elif state == SETTLED:
-            self.attempt("finish", {})
-        elif state == FAULT:
-            desk.tell("tamper", False)
-            self.attempt("clear", {"code": desk.view()["fault"]})
-
-    @rule(dice=dice)
-    def go_on(self, dice: list[int]) -> None:
-        self.next_step(dice)
-
-    @rule(dice=dice)
-    def play_on_to_the_end_of_the_round(self, dice: list[int]) -> None:
-        for _ in range(10):
-            self.next_step(dice)
-            if self.desk.state == IDLE:
-                return
-
-    @rule(request=requests)
-    def request_anything(self, request: tuple[str, Json]) -> None:
-        self.attempt(*request)
-
-    @rule(told=inputs)
-    def tell_anything(self, told: tuple[str, tuple[Any, ...]]) -> None:
-        self.desk.tell(told[0], *told[1])
 
     @rule()
     def repeat_the_last_request(self) -> None:

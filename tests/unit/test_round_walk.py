@@ -3,41 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from dragoneye import protocol, round
-from dragoneye.protocol import BETTING, CLOSED, FAULT, IDLE, LOCKED, READING, SETTLED, SETTLING, SHAKING, VOID, Problem
-from tests.unit.tables import FOREIGN, SHAKE_MS, Json, PowerCut, Rig, pack_named, tags_of
-
-values = st.integers(1, 6)
-dice = st.one_of(st.lists(values, min_size=3, max_size=3), values.map(lambda value: [value] * 3))
-positions = st.integers(1, 7)
-stakes = st.dictionaries(st.sampled_from(["even", "double", "bonus", "bonus"]), st.sampled_from([0, 1, 99, 100, 101]))
-REASON = {"reason": "a reason"}
-
-requests = st.one_of(
-    st.tuples(st.sampled_from(["close", "shake", "unlock", "finish", "resume", "end"]), st.just({})),
-    st.tuples(st.sampled_from(["open", "shaker"]), st.fixed_dictionaries({"shaker": st.integers(0, 7)})),
-    st.tuples(st.just("bets"), st.fixed_dictionaries({"position": positions, "wagers": stakes})),
-    st.tuples(st.just("leave"), st.fixed_dictionaries({"position": positions})),
-    st.tuples(st.just("void"), st.just(REASON)),
-    st.tuples(st.just("manual"), dice.map(lambda value: {"dice": value, **REASON})),
-    st.tuples(st.just("confirm"), st.tuples(st.integers(1, 3), dice).map(lambda p: {"token": p[0], "dice": p[1]})),
-    st.tuples(st.just("clear"), st.sampled_from(["READER", "TAMPER"]).map(lambda code: {"code": code})),
-    st.tuples(
-        st.just("changed"),
-        st.booleans().map(lambda keep: {"unit": "dice", "keep": keep}),
-    ),
-)
-inputs = st.one_of(
-    st.tuples(st.sampled_from(["lid", "tamper", "supply", "service"]), st.booleans().map(lambda on: (on,))),
-    st.tuples(st.just("button"), st.just(())),
-    st.tuples(st.just("set_fault"), st.sampled_from([("READER", "no answer"), ("TASK", "died")])),
-)
+from dragoneye.protocol import FAULT, IDLE, LOCKED, SETTLED, Problem
+from tests.unit.tables import FOREIGN, Json, PowerCut, Rig, pack_named, tags_of
+from tests.unit.walk import Walk, dice
 
 
 def is_triple(dice: list[int]) -> bool:
@@ -68,7 +42,7 @@ def highest_bonuses(records: list[Json]) -> dict[int, int]:
     return most
 
 
-class AnyRound(RuleBasedStateMachine):
+class AnyRound(Walk):
     """Anything may happen at any time, but the natural next step comes often, so that rounds get somewhere."""
 
     @initialize(pack=st.sampled_from(["nj", "house"]), limit=st.sampled_from([1, 3]))
@@ -78,6 +52,10 @@ class AnyRound(RuleBasedStateMachine):
         self.checked = 0
         self.stopped = 0
         self.entry: Json | None = None
+
+    @property
+    def at(self) -> Rig:
+        return self.rig
 
     # -- steps
 
@@ -89,55 +67,6 @@ class AnyRound(RuleBasedStateMachine):
             return
         if name == "manual":
             self.entry = {"token": answer["token"], "dice": answer["dice"]}
-
-    def next_step(self, dice: list[int]) -> None:
-        rig = self.rig
-        roll = rig.table._roll
-        state = rig.state
-        if state == IDLE:
-            rig.tell("lid", False)
-            self.attempt("open", {"shaker": dice[0]})
-            self.attempt("bets", {"position": dice[1], "wagers": {"bonus": 100, "even": 50}})
-        elif state == BETTING:
-            self.attempt("close", {})
-        elif state in (CLOSED, VOID):
-            rig.tell("lid", False)
-            rig.tell("supply", False)
-            rig.wait_out()
-            self.attempt("shake", {})
-        elif state == SHAKING:
-            rig.now += SHAKE_MS
-            rig.tell("shaken", roll, True)
-        elif state == SETTLING:
-            rig.wait(400)
-        elif state == READING:
-            rig.show(roll, dice)
-        elif state == LOCKED:
-            rig.open_lid()
-        elif state == SETTLED:
-            self.attempt("finish", {})
-        elif state == FAULT:
-            rig.tell("tamper", False)
-            self.attempt("clear", {"code": rig.view()["fault"]})
-
-    @rule(dice=dice)
-    def go_on(self, dice: list[int]) -> None:
-        self.next_step(dice)
-
-    @rule(dice=dice)
-    def play_on_to_the_end_of_the_round(self, dice: list[int]) -> None:
-        for _ in range(10):
-            self.next_step(dice)
-            if self.rig.state == IDLE:
-                return
-
-    @rule(request=requests)
-    def request_anything(self, request: tuple[str, Json]) -> None:
-        self.attempt(*request)
-
-    @rule(told=inputs)
-    def tell_anything(self, told: tuple[str, tuple[Any, ...]]) -> None:
-        self.rig.tell(told[0], *told[1])
 
     @precondition(lambda self: self.entry is not None)
     @rule()

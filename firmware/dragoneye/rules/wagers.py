@@ -13,6 +13,7 @@ SHAKER = "shaker"
 PLAYER = "player"
 ROLES = (SHAKER, PLAYER)
 
+CASE_FIELDS = ("dice", "eye", "position", "wager", "stake", "role", "streak")
 STREAK_MAX = 1000000
 LEVELS = 3
 
@@ -139,11 +140,11 @@ def settle_case(case, pack):
     """
     if not isinstance(case, dict):
         raise BadInput("a case is an object with dice, eye, position, wager, stake, role and streak")
-    for key in ("dice", "eye", "position", "wager", "stake", "role", "streak"):
+    for key in CASE_FIELDS:
         if key not in case:
             raise BadInput("%s is missing; a case has dice, eye, position, wager, stake, role and streak" % key)
     for key in sorted(case):
-        if key not in ("dice", "eye", "position", "wager", "stake", "role", "streak", "pack", "options"):
+        if key not in CASE_FIELDS + ("pack", "options"):
             raise BadInput(
                 "%s is not a field of a case; there are dice, eye, position, wager, stake, role, streak, "
                 "pack and options" % show(key)
