@@ -24,6 +24,10 @@ FOXWOODS = [
     # Six and four with the supreme pair: the 2-4 counts as 3 with the six, 9, and the 1-2 with the four is 7.
     ("24 12 33 22", "24 33", "12 22", "pairs-b"),
     ("24 12 66 11", "24 12", "66 11", "pairs-kept"),
+    # Split, each of these is a 6 or 7 and an 8 or 9: two lower hands than the pair and the 9, 7 or 8 beside it.
+    ("66 66 12 33", "66 66", "12 33", "unwritten"),
+    ("66 66 12 22", "66 66", "12 22", "unwritten"),
+    ("11 11 24 23", "11 11", "24 23", "unwritten"),
     # A twelve with a nine and one with an eight: wong and gong.
     ("66 66 36 26", "66 36", "66 26", "pairs-c"),
     ("11 11 33 13", "11 33", "11 13", "pairs-c"),
@@ -83,6 +87,31 @@ def test_every_rule_of_a_file_is_there_for_some_hand(way: str) -> None:
     faces = {tuple(sorted(four)) for four in combinations(tiles.deck(), 4)}
     used = {loaded.set(four).rule for four in faces}
     assert used == {rule.rule for rule in loaded.rules}
+
+
+@pytest.mark.parametrize("zero_rule", tiles.ZERO_RULES)
+@pytest.mark.parametrize("way", houseway.names())
+def test_no_way_plays_two_hands_of_which_none_is_better_than_in_another_split(way: str, zero_rule: str) -> None:
+    loaded, by = houseway.load(way), tiles.table(zero_rule)
+
+    def strengths(hands: Hands) -> tuple[int, int]:
+        return by[hands.high[0]][hands.high[1]], by[hands.low[0]][hands.low[1]]
+
+    faces = {tuple(sorted(four)) for four in combinations(tiles.deck(), 4)}
+    assert len(faces) == 8_130
+    for four in faces:
+        high, low = strengths(loaded.set(four, zero_rule))
+        others = [strengths(split) for split in tiles.splits(four)]
+        assert (high, low) in others
+        assert not [one for one in others if one != (high, low) and one[0] >= high and one[1] >= low], four
+
+
+def test_pennsylvania_is_max_high_as_far_as_it_is_known() -> None:
+    known, plain = houseway.load("pennsylvania"), houseway.load("max_high")
+    for four in {tuple(sorted(four)) for four in combinations(tiles.deck(), 4)}:
+        one, other = known.set(four), plain.set(four)
+        assert (one.high, one.low) == (other.high, other.low)
+    assert "as max_high does" in known.ends
 
 
 def test_the_plain_ways_are_what_they_say() -> None:
