@@ -7,11 +7,10 @@ from typing import Any, BinaryIO
 import click
 
 from dragoneye.errors import BadInput
-from dragoneye.rules.packs import load
 from host_tools.cli.answer import answer
 from host_tools.cli.numbers import money
 from host_tools.cli.output import batch_option, console, json_option, table
-from host_tools.cli.packs import pack_option
+from host_tools.cli.packs import Options, pack_with, rules_options
 from host_tools.i18n import _
 from host_tools.rules import banking
 from host_tools.rules.check import fields, filled, listed, shown, whole
@@ -25,12 +24,14 @@ def bank() -> None:
 @bank.command()
 @click.option("--front", type=int, help="What the front bank covers, in cents.")
 @click.option("--action", type=int, help="The live action in cents, the corporation's buy included.")
-@pack_option("ca")
+@rules_options("ca")
 @batch_option
 @json_option
-def decides(front: int | None, action: int | None, pack: str, batch: BinaryIO | None, as_json: bool) -> None:
+def decides(
+    front: int | None, action: int | None, pack: str, options: Options, batch: BinaryIO | None, as_json: bool
+) -> None:
     """Whether the front bank or the second decides the bank hand; a batch line is {"front":100000,"action":250000}."""
-    chosen = load(pack)
+    chosen = pack_with(pack, options)
 
     def handle(case: Any) -> dict[str, Any]:
         parts = fields(case, ("front", "action"))
@@ -70,16 +71,18 @@ def _bet(text: str) -> list[int]:
 @bank.command()
 @click.option("--bank", "banks", type=int, multiple=True, help="A bank's cents; the front bank first.")
 @click.option("--bet", "bets", multiple=True, metavar="POSITION:CENTS", help="A bet, in the order of action.")
-@pack_option("ca")
+@rules_options("ca")
 @batch_option
 @json_option
-def covers(banks: tuple[int, ...], bets: tuple[str, ...], pack: str, batch: BinaryIO | None, as_json: bool) -> None:
+def covers(
+    banks: tuple[int, ...], bets: tuple[str, ...], pack: str, options: Options, batch: BinaryIO | None, as_json: bool
+) -> None:
     """How the banks cover the bets in the order of action: what is covered plays, the rest is returned.
 
     A batch line is {"banks":[60000,30000],"bets":[[2,50000],[3,50000]]}.
     """
 
-    places = load(pack)["positions"]
+    places = pack_with(pack, options)["positions"]
 
     def handle(case: Any) -> dict[str, Any]:
         parts = fields(case, ("banks", "bets"))
@@ -120,7 +123,7 @@ def covers(banks: tuple[int, ...], bets: tuple[str, ...], pack: str, batch: Bina
 @click.option("--played", type=int, multiple=True, help="A seat that played the last round (default: all).")
 @click.option("--again", is_flag=True, help="The last bank may keep the bank for a second round.")
 @click.option("--positions", type=int, help="Seats with the dealer's (default: the pack's).")
-@pack_option("ca")
+@rules_options("ca")
 @json_option
 def next_bank(
     last: int,
@@ -129,10 +132,11 @@ def next_bank(
     again: bool,
     positions: int | None,
     pack: str,
+    options: Options,
     as_json: bool,
 ) -> None:
     """Who banks next: the offer goes round in the count direction; the house dealer banks when nobody takes it."""
-    places = load(pack)["positions"] if positions is None else positions
+    places = pack_with(pack, options)["positions"] if positions is None else positions
 
     def handle(_case: Any) -> dict[str, Any]:
         found = banking.offer(last, places, set(accepts), set(played) or None, int(again))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -12,24 +11,13 @@ from typing import Any
 import click
 
 from dragoneye.errors import BadInput
-from dragoneye.rules.packs import Pack, load
 from host_tools.cli.numbers import number, percent
 from host_tools.cli.output import console, json_option, print_json, table
-from host_tools.cli.packs import pack_option
+from host_tools.cli.packs import Options, pack_with, rules_options
 from host_tools.i18n import _
 from host_tools.rules import houseway, seating
 
 OPTIMAL = "optimal"
-Options = tuple[tuple[str, str], ...]
-
-_changes = click.option(
-    "--option",
-    "options",
-    nargs=2,
-    multiple=True,
-    metavar="NAME VALUE",
-    help="A value of the rule pack to change, for example --option double_on_triple loses.",
-)
 
 
 @click.group()
@@ -45,14 +33,13 @@ def odds() -> None:
     help="How the player sets: a house way, or 'optimal', the best answer to the bank's way.",
 )
 @click.option("--bank-way", default="max_low", show_default=True, help="The house way by which the bank sets.")
-@pack_option()
-@_changes
+@rules_options()
 @json_option
 def tile_odds(player_way: str, bank_way: str, pack: str, options: Options, as_json: bool) -> None:
     """Win, lose, push and house edge over all 35,960 x 20,475 ordered matches of two hands."""
     from host_tools.rules import tile_odds as rules
 
-    chosen = _pack_with(pack, options)
+    chosen = pack_with(pack, options)
     bank = houseway.load(bank_way)
     found = rules.odds(None if player_way == OPTIMAL else houseway.load(player_way), bank, chosen)
     if as_json:
@@ -84,27 +71,15 @@ def tile_odds(player_way: str, bank_way: str, pack: str, options: Options, as_js
     )
 
 
-def _pack_with(pack: str, options: Options) -> Pack:
-    given: dict[str, Any] = {}
-    for key, value in options:
-        try:
-            given[key] = json.loads(value)
-        except ValueError:
-            given[key] = value
-    changed: Pack = load(pack).with_options(given)
-    return changed
-
-
 @odds.command("wagers")
-@pack_option()
-@_changes
+@rules_options()
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw the bonus by the share of shaking: FILE.svg, or -.")
 @json_option
 def wager_odds(pack: str, options: Options, plot: str | None, as_json: bool) -> None:
     """Exact edge and variance of every dragon's eye wager, and what the bonus is worth when it is kept up for ever."""
     from host_tools.rules import wager_odds as rules
 
-    chosen = _pack_with(pack, options)
+    chosen = pack_with(pack, options)
     found = rules.all_wagers(chosen)
     forever = rules.bonus_forever(chosen) if "bonus" in chosen["wagers"] else None
     if plot is not None:
@@ -207,11 +182,11 @@ def _write_svg(path: str, forever: Any) -> None:
 
 
 @odds.command()
-@pack_option()
+@rules_options()
 @json_option
-def seats(pack: str, as_json: bool) -> None:
+def seats(pack: str, options: Options, as_json: bool) -> None:
     """How often each deal position is dealt first, out of 216 rolls; * is the pack's number of positions."""
-    chosen = load(pack)["positions"]
+    chosen = pack_with(pack, options)["positions"]
     totals = Counter(map(sum, product(range(1, 7), repeat=3)))
     ways: dict[int, list[int]] = {}
     for positions in (6, 7, 8):

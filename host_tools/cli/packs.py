@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 import click
 
-from dragoneye.rules.packs import NAMES, load
+from dragoneye.rules.packs import NAMES, Pack, load
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.i18n import _
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Options = tuple[tuple[str, str], ...]
 
 
 def pack_option(default: str = "nj") -> Callable[[Function], Function]:
@@ -20,6 +21,35 @@ def pack_option(default: str = "nj") -> Callable[[Function], Function]:
     return click.option(
         "--pack", default=default, show_default=True, help="Rule pack: nj, pr, ca, or the path of your own .json file."
     )
+
+
+def rules_options(default: str = "nj") -> Callable[[Function], Function]:
+    """Add `--pack` and `--option` as the arguments `pack` and `options`, for `pack_with`."""
+
+    def add(function: Function) -> Function:
+        option = click.option(
+            "--option",
+            "options",
+            nargs=2,
+            multiple=True,
+            metavar="NAME VALUE",
+            help="A value of the rule pack to change, for example --option zero_rule bank_wins.",
+        )
+        return pack_option(default)(option(function))
+
+    return add
+
+
+def pack_with(pack: str, options: Options) -> Pack:
+    """The rule pack that `rules_options` named, with its values changed; a VALUE is JSON, or else a word."""
+    given: dict[str, Any] = {}
+    for key, value in options:
+        try:
+            given[key] = json.loads(value)
+        except (ValueError, RecursionError):
+            given[key] = value
+    changed: Pack = load(pack).with_options(given)
+    return changed
 
 
 @click.group()

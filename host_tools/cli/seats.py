@@ -7,10 +7,10 @@ from typing import Any, BinaryIO
 import click
 
 from dragoneye.errors import BadInput
-from dragoneye.rules.packs import Pack, load
+from dragoneye.rules.packs import Pack
 from host_tools.cli.answer import answer
 from host_tools.cli.output import batch_option, console, json_option
-from host_tools.cli.packs import pack_option
+from host_tools.cli.packs import Options, pack_with, rules_options
 from host_tools.i18n import _
 from host_tools.rules import seating
 from host_tools.rules.check import fields, shown
@@ -25,7 +25,7 @@ from host_tools.rules.check import fields, shown
 @click.option("--bet", "bets", type=int, multiple=True, help="A deal position with a bet (repeat; default: all).")
 @click.option("--dead", type=int, help="Deal position of the dead hand.")
 @click.option("--bank-seat", type=int, help="Seat of the bank, counted from the house dealer's 1 (default 1).")
-@pack_option()
+@rules_options()
 @batch_option
 @json_option
 def seats(
@@ -38,6 +38,7 @@ def seats(
     dead: int | None,
     bank_seat: int | None,
     pack: str,
+    options: Options,
     batch: BinaryIO | None,
     as_json: bool,
 ) -> None:
@@ -48,7 +49,7 @@ def seats(
     and "deal_direction" if they differ from the pack's, and "bets", "dead" and "bank_seat" if they matter.
     """
     given = {"positions": positions, "count_direction": count_direction, "deal_direction": deal_direction}
-    chosen = load(pack).with_options({key: value for key, value in given.items() if value is not None})
+    chosen = pack_with(pack, options).with_options({key: value for key, value in given.items() if value is not None})
     case = {
         key: value
         for key, value in (

@@ -9,13 +9,12 @@ from typing import Any, BinaryIO, TypeVar
 import click
 
 from dragoneye.errors import BadInput
-from dragoneye.rules.packs import load
 from host_tools.cli.answer import answer
 from host_tools.cli.numbers import money, percent
 from host_tools.cli.output import batch_option, console, json_option, parse_json, print_json, table
-from host_tools.cli.packs import pack_option
+from host_tools.cli.packs import Options, pack_with, rules_options
 from host_tools.i18n import _
-from host_tools.rules import houseway, tile_table, tiles_text
+from host_tools.rules import clauses, houseway, tile_table, tiles_text
 from host_tools.rules import tiles as rules
 from host_tools.rules.check import fields, filled, shown
 from host_tools.rules.tile_names import tile_name
@@ -39,18 +38,24 @@ def tiles() -> None:
     """
 
 
+def _strength(name: str, strength: int, zero_rule: str) -> str:
+    return _("{name}: strength {strength} of {strongest}").format(
+        name=name, strength=strength, strongest=rules.strongest(zero_rule)
+    )
+
+
 def _names(faces: list[str]) -> str:
     return " + ".join(tile_name(face) for face in faces)
 
 
 @tiles.command("rank")
 @click.argument("hand", nargs=-1, metavar="TILE TILE")
-@pack_option()
+@rules_options()
 @batch_option
 @json_option
-def rank_hand(hand: tuple[str, ...], pack: str, batch: BinaryIO | None, as_json: bool) -> None:
+def rank_hand(hand: tuple[str, ...], pack: str, options: Options, batch: BinaryIO | None, as_json: bool) -> None:
     """What two tiles are; a batch line is ["6-6","4-5"]. A greater strength is the better hand, an equal one a copy."""
-    zero_rule = load(pack)["zero_rule"]
+    zero_rule = pack_with(pack, options)["zero_rule"]
 
     def handle(case: Any) -> dict[str, Any]:
         found = rules.rank(*rules.parse_pair(case), zero_rule)
@@ -63,19 +68,19 @@ def rank_hand(hand: tuple[str, ...], pack: str, batch: BinaryIO | None, as_json:
         }
 
     def show(result: dict[str, Any]) -> None:
-        console().print(_("{name}: strength {strength} of 106").format(**result))
+        console().print(_strength(result["name"], result["strength"], zero_rule))
 
     answer(hand, batch, handle, show, as_json)
 
 
 @tiles.command()
 @click.argument("hands", nargs=-1, metavar="TILE TILE TILE TILE")
-@pack_option()
+@rules_options()
 @batch_option
 @json_option
-def compare(hands: tuple[str, ...], pack: str, batch: BinaryIO | None, as_json: bool) -> None:
+def compare(hands: tuple[str, ...], pack: str, options: Options, batch: BinaryIO | None, as_json: bool) -> None:
     """Which hand is better, the first two tiles or the last two; a batch line is {"first":[..],"second":[..]}."""
-    zero_rule = load(pack)["zero_rule"]
+    zero_rule, text = pack_with(pack, options)["zero_rule"], clauses.of_pack(pack)
 
     def handle(case: Any) -> dict[str, Any]:
         if case is hands:
@@ -87,12 +92,13 @@ def compare(hands: tuple[str, ...], pack: str, batch: BinaryIO | None, as_json: 
             "result": rules.compare(first, second, zero_rule),
             "first": rules.rank(*first, zero_rule).name,
             "second": rules.rank(*second, zero_rule).name,
-            "clause": rules.deciding_clause(first, second, zero_rule),
+            "clause": rules.deciding_clause(first, second, zero_rule, text),
         }
 
     def show(result: dict[str, Any]) -> None:
         words = {"first": _("the first hand is higher"), "second": _("the second hand is higher"), "copy": _("a copy")}
-        console().print(f"{result['first']} / {result['second']}: {words[result['result']]}, {result['clause']}")
+        clause = f"zero_rule {zero_rule}" if result["clause"] == "zero_rule" else result["clause"]
+        console().print(f"{result['first']} / {result['second']}: {words[result['result']]}, {clause}")
 
     answer(hands, batch, handle, show, as_json)
 
@@ -100,13 +106,15 @@ def compare(hands: tuple[str, ...], pack: str, batch: BinaryIO | None, as_json: 
 @tiles.command("set")
 @click.argument("four", nargs=-1, metavar="TILE TILE TILE TILE")
 @house_way_option()
-@pack_option()
+@rules_options()
 @batch_option
 @json_option
-def set_hand(four: tuple[str, ...], house_way: str, pack: str, batch: BinaryIO | None, as_json: bool) -> None:
+def set_hand(
+    four: tuple[str, ...], house_way: str, pack: str, options: Options, batch: BinaryIO | None, as_json: bool
+) -> None:
     """Set four tiles by a house way; a batch line is ["6-6","4-5","1-2","3-3"]."""
     way = houseway.load(house_way)
-    zero_rule = load(pack)["zero_rule"]
+    zero_rule = pack_with(pack, options)["zero_rule"]
 
     def handle(case: Any) -> dict[str, Any]:
         hands = way.set(rules.parse_tiles(case, 4, _("hand")), zero_rule)
@@ -125,7 +133,7 @@ def set_hand(four: tuple[str, ...], house_way: str, pack: str, batch: BinaryIO |
 @click.option("--player", nargs=4, metavar="HIGH HIGH LOW LOW", help="The player's tiles, high hand first.")
 @click.option("--bank", nargs=4, metavar="HIGH HIGH LOW LOW", help="The bank's tiles, high hand first.")
 @click.option("--stake", type=int, help="The player's stake in cents.")
-@pack_option()
+@rules_options()
 @batch_option
 @json_option
 def settle(
@@ -133,6 +141,7 @@ def settle(
     bank: tuple[str, ...] | None,
     stake: int | None,
     pack: str,
+    options: Options,
     batch: BinaryIO | None,
     as_json: bool,
 ) -> None:
@@ -140,7 +149,7 @@ def settle(
 
     A batch line is {"player":{"high":[..],"low":[..]},"bank":{..},"stake":10000}.
     """
-    chosen = load(pack)
+    chosen = pack_with(pack, options)
 
     def name(hand: rules.Pair) -> str:
         return rules.rank(*hand, chosen["zero_rule"]).name
@@ -189,10 +198,12 @@ def _hands_of(four: tuple[str, ...]) -> dict[str, list[str]]:
 @tiles.command("table")
 @click.argument("case", required=False, metavar="[CASE]")
 @house_way_option()
-@pack_option()
+@rules_options()
 @batch_option
 @json_option
-def settle_table(case: str | None, house_way: str, pack: str, batch: BinaryIO | None, as_json: bool) -> None:
+def settle_table(
+    case: str | None, house_way: str, pack: str, options: Options, batch: BinaryIO | None, as_json: bool
+) -> None:
     """Settle a whole table against the bank, with coverage, copies, commission and the dealer's signals.
 
     CASE is JSON: {"bank":HANDS,"players":[{"position":2,"hands":HANDS,"stake":5000},..]} with the players in the
@@ -201,7 +212,7 @@ def settle_table(case: str | None, house_way: str, pack: str, batch: BinaryIO | 
     commission on what they win.
     """
     way = houseway.load(house_way)
-    chosen = load(pack)
+    chosen = pack_with(pack, options)
 
     def hands_of(value: Any, what: str) -> rules.Hands:
         if isinstance(value, list):
@@ -273,26 +284,33 @@ def settle_table(case: str | None, house_way: str, pack: str, batch: BinaryIO | 
 @tiles.command()
 @click.argument("four", nargs=-1, metavar="TILE TILE [TILE TILE]")
 @house_way_option()
-@pack_option()
+@rules_options()
 @batch_option
 @json_option
-def explain(four: tuple[str, ...], house_way: str, pack: str, batch: BinaryIO | None, as_json: bool) -> None:
+def explain(
+    four: tuple[str, ...], house_way: str, pack: str, options: Options, batch: BinaryIO | None, as_json: bool
+) -> None:
     """Why two tiles rank as they do, or which rule of a house way decides how four tiles are set."""
     way = houseway.load(house_way)
-    zero_rule = load(pack)["zero_rule"]
+    zero_rule, text = pack_with(pack, options)["zero_rule"], clauses.of_pack(pack)
 
     def handle(case: Any) -> dict[str, Any]:
         if isinstance(case, (list, tuple)) and len(case) == 2:
             pair = rules.parse_pair(case)
             found = rules.rank(*pair, zero_rule)
-            return {"name": found.name, "strength": found.strength, "because": tiles_text.reasons(pair)}
+            return {
+                "name": found.name,
+                "strength": found.strength,
+                "because": tiles_text.reasons(pair, zero_rule, text),
+                "source": _(text.title),
+            }
         hand = rules.parse_tiles(case, 4, _("hand"))
         hands = way.set(hand, zero_rule)
         return {
             **hands.as_dict(),
             "rule": hands.rule,
             "text": _(way.rule_text(hands.rule)),
-            "splits": [_described(split) for split in rules.splits(hand)],
+            "splits": [_described(split, zero_rule) for split in rules.splits(hand)],
             "house_way": way.name,
             "version": way.version,
             "source": way.source,
@@ -301,7 +319,8 @@ def explain(four: tuple[str, ...], house_way: str, pack: str, batch: BinaryIO | 
 
     def show(result: dict[str, Any]) -> None:
         if "because" in result:
-            console().print("\n".join([_("{name}: strength {strength} of 106").format(**result), *result["because"]]))
+            first = _strength(result["name"], result["strength"], zero_rule)
+            console().print("\n".join([first, *result["because"], _("source: {source}").format(**result)]))
             return
         rows = table(_("played"), _("high hand"), _("low hand"))
         for split in result["splits"]:
@@ -316,34 +335,36 @@ def explain(four: tuple[str, ...], house_way: str, pack: str, batch: BinaryIO | 
     answer(four, batch, handle, show, as_json)
 
 
-def _described(hands: rules.Hands) -> dict[str, Any]:
+def _described(hands: rules.Hands, zero_rule: str) -> dict[str, Any]:
     """A split with the names of its hands."""
     return {
         **hands.as_dict(),
-        "high_name": rules.rank(*hands.high).name,
-        "low_name": rules.rank(*hands.low).name,
+        "high_name": rules.rank(*hands.high, zero_rule).name,
+        "low_name": rules.rank(*hands.low, zero_rule).name,
     }
 
 
 @tiles.command()
 @click.argument("four", nargs=-1, metavar="TILE TILE TILE TILE")
 @house_way_option("--opponent-way")
-@pack_option()
+@rules_options()
 @batch_option
 @json_option
-def advise(four: tuple[str, ...], opponent_way: str, pack: str, batch: BinaryIO | None, as_json: bool) -> None:
+def advise(
+    four: tuple[str, ...], opponent_way: str, pack: str, options: Options, batch: BinaryIO | None, as_json: bool
+) -> None:
     """The best way to set four tiles: each split against every hand of unseen tiles set by the bank's house way."""
     from host_tools.rules import tile_odds
 
     way = houseway.load(opponent_way)
-    chosen = load(pack)
+    chosen = pack_with(pack, options)
 
     def handle(case: Any) -> dict[str, Any]:
         found = tile_odds.advise(rules.parse_tiles(case, 4, _("hand")), way, chosen)
         return {
             "splits": [
                 {
-                    **_described(advice.hands),
+                    **_described(advice.hands, chosen["zero_rule"]),
                     "win": advice.odds.win,
                     "push": advice.odds.push,
                     "lose": advice.odds.lose,

@@ -13,7 +13,7 @@ from dragoneye.rules import wagers as rules
 from dragoneye.rules.packs import WAGERS, Pack, load
 from dragoneye.text import show
 from host_tools.cli.output import batch_option, console, json_option, print_json, run_batch
-from host_tools.cli.packs import pack_option
+from host_tools.cli.packs import Options, pack_with, rules_options
 from host_tools.i18n import _
 
 _load = lru_cache(maxsize=32)(load)
@@ -36,7 +36,7 @@ def settle_case(case: Any, pack: Pack) -> dict[str, Any]:
 
 
 @wagers.command()
-@pack_option()
+@rules_options()
 @batch_option
 @json_option
 @click.option("--dice", nargs=3, type=int, help="The three dice in their order, for example 3 3 4.")
@@ -46,9 +46,9 @@ def settle_case(case: Any, pack: Pack) -> dict[str, Any]:
 @click.option("--stake", type=int, default=100, show_default=True, help="In cents.")
 @click.option("--role", default="player", show_default=True, help="shaker or player.")
 @click.option("--streak", type=int, default=0, show_default=True, help="Triples in a row before this roll.")
-def settle(pack: str, batch: BinaryIO | None, as_json: bool, **case: Any) -> None:
+def settle(pack: str, options: Options, batch: BinaryIO | None, as_json: bool, **case: Any) -> None:
     """Settle one wager, or with --batch one JSON case a line."""
-    chosen = load(pack)
+    chosen = pack_with(pack, options)
     if batch is not None:
         sys.exit(run_batch(batch, lambda line: settle_case(line, chosen)))
     if case["dice"] is None:

@@ -2,8 +2,9 @@
 
     python -m host_tools.locale
 
-Texts come from `_("...")` in the sources, the help of every command, the house ways' data, and the few words that click
-prints itself. New texts are left empty in the .po file, for a person to translate; then run this again.
+Texts come from `_("...")` in the sources, the help of every command, the data of the house ways and ranking texts, and
+the few words that click prints itself. New texts are left empty in the .po file, for a person to translate; then run
+this again.
 """
 
 from __future__ import annotations
@@ -103,6 +104,12 @@ def _house_ways() -> Iterator[tuple[str, str]]:
                 yield text, path.name
 
 
+def _ranking_texts() -> Iterator[tuple[str, str]]:
+    path = SOURCES / "rules" / "data" / "ranking_texts.json"
+    for text in json.loads(path.read_text(encoding="utf-8")).values():
+        yield text["title"], path.name
+
+
 def _controller() -> Iterator[tuple[str, str]]:
     """What the controller says: the words of its tables, and the messages of the errors that it raises."""
     for words in (protocol.ERRORS, protocol.VOIDS, protocol.FAULTS):
@@ -136,7 +143,7 @@ def template() -> Catalog:
     catalogue = Catalog(domain=DOMAIN, project="dragoneye-table", charset="utf-8")
     for file, _line, message, _comments, _context in extract_from_dir(SOURCES, keywords={"_": None}):
         catalogue.add(message, locations=[(file, 0)])
-    for text, where in (*_texts_of(cli, "tablectl"), *_house_ways(), *_controller()):
+    for text, where in (*_texts_of(cli, "tablectl"), *_house_ways(), *_ranking_texts(), *_controller()):
         catalogue.add(text, locations=[(where, 0)])
     for words in CLICK:
         catalogue.add(words, locations=[("click", 0)])

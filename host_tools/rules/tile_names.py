@@ -124,12 +124,15 @@ def place_name(place: int) -> str:
     return f"{_number(int(faces_of[0]) + int(faces_of[2]))} ({faces_of})"
 
 
-def value_name(value: int, best: int) -> str:
-    """The name of a hand of `value` 0 to 9 whose best tile has the individual ranking `best` ((d) to (g)).
+def value_name(value: int, best: int | None) -> str:
+    """The name of a hand of `value` 0 to 9 with a best tile of individual ranking `best` (NJ 13:69F-10.2(d) to (g)).
 
     A supreme-pair tile that counts as the other one has the other one's ranking, so the name says the ranking's tile.
+    Without `best` no tile counts.
 
-    >>> value_name(8, 16)
-    'Value 8, best tile five (1-4, 2-3)'
+    >>> value_name(8, 16), value_name(0, None)
+    ('Value 8, best tile five (1-4, 2-3)', 'Value 0')
     """
+    if best is None:
+        return _("Value {value}").format(value=value)
     return _("Value {value}, best tile {tile}").format(value=value, tile=place_name(best))

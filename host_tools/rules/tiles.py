@@ -1,7 +1,7 @@
 """Pai gow tiles: the set, the rank of two tiles by look-up, comparison, the three splits of four, settlement.
 
 The table in data/tile_ranks.json is made by make_tile_ranks.py; tiles_text.py says the same line by line from the text.
-Clauses are those of NJ 13:69F-10.2; the Puerto Rico text is the same with its letters shifted by one.
+Clauses are those of NJ 13:69F-10.2; what other packs' texts call them is data (clauses.py).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack
 from host_tools.i18n import _
-from host_tools.rules import tile_names
+from host_tools.rules import clauses, tile_names
 from host_tools.rules.check import fields, listed, shown, whole, word
 from host_tools.rules.money import share
 
@@ -55,17 +55,29 @@ class Tile(IntEnum):
 
     @property
     def face(self) -> str:
-        """The tile as the text writes it, the smaller number first: "1-3"."""
+        """The tile as the text writes it ((g)), the smaller number first.
+
+        >>> Tile.T13.face
+        '1-3'
+        """
         return f"{self.name[1]}-{self.name[2]}"
 
     @property
     def spots(self) -> int:
-        """The spots on the tile, 2 to 12 ((d))."""
+        """The spots on the tile, 2 to 12 ((d)).
+
+        >>> Tile.T66.spots, Tile.T11.spots
+        (12, 2)
+        """
         return int(self.name[1]) + int(self.name[2])
 
     @property
     def copies(self) -> int:
-        """How many of it are in the set: 2 for the first eleven, else 1 ((g))."""
+        """How many of it are in the set: 2 for the first eleven, else 1 ((g)).
+
+        >>> Tile.T15.copies, Tile.T36.copies
+        (2, 1)
+        """
         return 2 if self <= Tile.T15 else 1
 
     def __str__(self) -> str:
@@ -83,10 +95,11 @@ Pair = tuple[Tile, Tile]
 
 @dataclass(frozen=True)
 class Rank:
-    """What two tiles are. A greater `strength` (1 to 106) is the better hand, and an equal one is a copy.
+    """What two tiles are. A greater `strength` (1 to `strongest(zero_rule)`) is the better hand, an equal one a copy.
 
     `kind` is "pair", "wong", "gong" or "value"; `pair_rank` 1 to 20 ((b)) for the first three, else None; for a value
-    hand `value` is 0 to 9 ((d), (e)) and `best` the individual ranking of its best tile, 1 to 16 ((g)).
+    hand `value` is 0 to 9 ((d), (e)) and `best` the individual ranking of its best tile, 1 to 16 ((g)), or None for a
+    value of 0 under `zero_rule = bank_wins`, where no tile counts.
     """
 
     strength: int
@@ -97,11 +110,14 @@ class Rank:
 
     @property
     def name(self) -> str:
-        """The hand's name in the chosen language."""
+        """The hand's name in the chosen language: its pair's ((b)), or its value and best tile ((d) to (g)).
+
+        >>> Rank(106, "pair", 1, None, None).name, Rank(1, "value", None, 0, None).name
+        ('Supreme pair (2-4, 1-2)', 'Value 0')
+        """
         if self.pair_rank is not None:
             return tile_names.pair_name(self.pair_rank)
         assert self.value is not None
-        assert self.best is not None
         return tile_names.value_name(self.value, self.best)
 
 
@@ -114,7 +130,11 @@ class Hands:
     rule: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The faces, for JSON."""
+        """The faces of both hands, for JSON.
+
+        >>> Hands((Tile.T66, Tile.T45), (Tile.T11, Tile.T33)).as_dict()
+        {'high': ['6-6', '4-5'], 'low': ['1-1', '3-3']}
+        """
         return {"high": [tile.face for tile in self.high], "low": [tile.face for tile in self.low]}
 
 
@@ -132,14 +152,19 @@ class Settlement:
     low: str
 
 
-def _read_table() -> tuple[dict[str, tuple[tuple[int, ...], ...]], dict[int, Rank]]:
+def _read_table() -> tuple[dict[str, tuple[tuple[int, ...], ...]], dict[str, dict[int, Rank]]]:
     data = json.loads((Path(__file__).parent / "data" / "tile_ranks.json").read_text(encoding="utf-8"))
     assert data["faces"] == [tile.face for tile in Tile]
     ranks = {number: Rank(number, *row) for number, row in enumerate(data["ranks"], 1)}
     by_high_tile = tuple(tuple(row) for row in data["strength"])
-    zeros = {number for number, rank in ranks.items() if rank.value == 0}
-    by_bank_wins = tuple(tuple(1 if number in zeros else number for number in row) for row in by_high_tile)
-    return {"high_tile": by_high_tile, "bank_wins": by_bank_wins}, ranks
+    # The hands of value 0 are the lowest: as one strength they leave a gap, which the others move down to fill.
+    gap = sum(rank.value == 0 for rank in ranks.values()) - 1
+    by_bank_wins = tuple(tuple(max(number - gap, 1) if number else 0 for number in row) for row in by_high_tile)
+    equal_zeros = {1: Rank(1, "value", None, 0, None)}
+    equal_zeros.update(
+        (number - gap, replace(rank, strength=number - gap)) for number, rank in ranks.items() if rank.value != 0
+    )
+    return {"high_tile": by_high_tile, "bank_wins": by_bank_wins}, {"high_tile": ranks, "bank_wins": equal_zeros}
 
 
 _STRENGTH, _RANKS = _read_table()
@@ -153,6 +178,15 @@ def table(zero_rule: str = "high_tile") -> tuple[tuple[int, ...], ...]:
     (106, 0)
     """
     return _STRENGTH[word(zero_rule, ZERO_RULES, "zero_rule")]
+
+
+def strongest(zero_rule: str = "high_tile") -> int:
+    """How many strengths there are, which is the best hand's: 106, or 102 where all zeros are equal. Raises BadInput.
+
+    >>> strongest(), strongest("bank_wins")
+    (106, 102)
+    """
+    return len(_RANKS[word(zero_rule, ZERO_RULES, "zero_rule")])
 
 
 def deck() -> list[Tile]:
@@ -273,8 +307,7 @@ def rank(first: Tile, second: Tile, zero_rule: str = "high_tile") -> Rank:
     found = table(zero_rule)[first][second]
     if not found:
         one_set((first, second))
-    result = _RANKS[_BY_HIGH_TILE[first][second]]
-    return result if found == result.strength else Rank(found, "value", None, 0, result.best)
+    return _RANKS[zero_rule][found]
 
 
 def compare(first: Pair, second: Pair, zero_rule: str = "high_tile") -> str:
@@ -291,20 +324,24 @@ def compare(first: Pair, second: Pair, zero_rule: str = "high_tile") -> str:
     return "copy" if one == two else "first" if one > two else "second"
 
 
-def deciding_clause(first: Pair, second: Pair, zero_rule: str = "high_tile") -> str:
-    """The clause of NJ 13:69F-10.2 by which `compare` decides: "(b)", "(c)", "(d)", "(f)", "(h)", or "zero_rule".
+def deciding_clause(first: Pair, second: Pair, zero_rule: str = "high_tile", text: clauses.Clauses = clauses.NJ) -> str:
+    """The clause by which `compare` decides, as `text` calls it: of NJ (b), (c), (d), (f) or (h); or "zero_rule".
+
+    Raises BadInput if no set has both tiles of a hand.
 
     >>> deciding_clause((Tile.T24, Tile.T14), (Tile.T12, Tile.T23))
     '(h)'
+    >>> deciding_clause((Tile.T24, Tile.T14), (Tile.T12, Tile.T23), text=clauses.of_pack("pr"))
+    '(G)'
     """
     one, two = rank(*first), rank(*second)
     if one.pair_rank is not None or two.pair_rank is not None:
-        return "(c)" if one.pair_rank == two.pair_rank else "(b)"
+        return text.pair_copy if one.pair_rank == two.pair_rank else text.pairs
     if one.value != two.value:
-        return "(d)"
+        return text.value
     if one.value == 0 and zero_rule == "bank_wins":
         return "zero_rule"
-    return "(h)" if one.best == two.best else "(f)"
+    return text.copy if one.best == two.best else text.tie
 
 
 def split_strengths(four: Sequence[Tile]) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:

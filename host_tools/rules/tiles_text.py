@@ -6,7 +6,7 @@ It is slow and shares nothing with the table of tiles.py: a test compares the tw
 from __future__ import annotations
 
 from host_tools.i18n import _
-from host_tools.rules import tile_names
+from host_tools.rules import clauses, tile_names
 from host_tools.rules.tiles import Pair, Tile, parse
 
 # (b): "The permissible pairs of tiles in pai gow and their rank", row by row in the text's order.
@@ -148,18 +148,24 @@ def value_and_highest_tile(hand: Pair) -> tuple[int, int]:
     return best
 
 
-def reasons(hand: Pair) -> list[str]:
-    """Why a hand ranks as it does, clause by clause, in the chosen language.
+def reasons(hand: Pair, zero_rule: str = "high_tile", text: clauses.Clauses = clauses.NJ) -> list[str]:
+    """Why a hand ranks as it does, clause by clause as `text` calls them, in the chosen language ((b), (d) to (g)).
+
+    For a value of 0 it also says what `zero_rule` makes of it; under bank_wins no tile counts.
 
     >>> reasons((Tile.T66, Tile.T45))
     ['(b): rank 17 of the 20 permissible pairs, Wong with a twelve (6-6)']
     >>> reasons((Tile.T24, Tile.T14))
     ['(e): six (2-4) counts as 3', '(d): 3 + 5 = 8, value 8', '(g): best tile five (1-4, 2-3), ranking 16 of 17']
+    >>> reasons((Tile.T55, Tile.T46), "bank_wins", clauses.of_pack("ca"))
+    ['NJ (d): 10 + 10 = 20, value 0', 'zero_rule bank_wins: every hand of value 0 is a copy of every other']
     """
     pair = permissible_pair(hand)
     if pair is not None:
         return [
-            _("(b): rank {rank} of the 20 permissible pairs, {name}").format(rank=pair, name=tile_names.pair_name(pair))
+            _("{clause}: rank {rank} of the 20 permissible pairs, {name}").format(
+                clause=text.pairs, rank=pair, name=tile_names.pair_name(pair)
+            )
         ]
     best, highest = value_and_highest_tile(hand)
     totals = next(
@@ -169,18 +175,27 @@ def reasons(hand: Pair) -> list[str]:
         if (value((one, other)), min(one_ranking, other_ranking)) == (best, highest)
     )
     said = [
-        _("(e): {tile} counts as {total}").format(tile=tile_names.tile_name(tile.face), total=total)
+        _("{clause}: {tile} counts as {total}").format(
+            clause=text.apart, tile=tile_names.tile_name(tile.face), total=total
+        )
         for tile, total in zip(hand, totals, strict=True)
         if total != tile.spots
     ]
     said.append(
-        _("(d): {one} + {other} = {sum}, value {value}").format(
-            one=totals[0], other=totals[1], sum=sum(totals), value=best
+        _("{clause}: {one} + {other} = {sum}, value {value}").format(
+            clause=text.value, one=totals[0], other=totals[1], sum=sum(totals), value=best
         )
     )
+    if best == 0 and zero_rule == "bank_wins":
+        said.append(_("zero_rule bank_wins: every hand of value 0 is a copy of every other"))
+        return said
     said.append(
-        _("(g): best tile {tile}, ranking {ranking} of 17").format(tile=tile_names.place_name(highest), ranking=highest)
+        _("{clause}: best tile {tile}, ranking {ranking} of 17").format(
+            clause=text.tile, tile=tile_names.place_name(highest), ranking=highest
+        )
     )
+    if best == 0:
+        said.append(_("zero_rule high_tile: hands of value 0 are ranked by their best tile like any others"))
     return said
 
 

@@ -16,6 +16,11 @@ from tests.rules.conftest import Run
 
 OURS = (
     "rules/",
+    "foxwoods.json",
+    "max_high.json",
+    "max_low.json",
+    "pennsylvania.json",
+    "ranking_texts.json",
     "click",
     "wagers",
     "tablectl.tiles",
@@ -23,6 +28,9 @@ OURS = (
     "tablectl.odds",
     "tablectl.seats",
     "tablectl.bank",
+    "tablectl.packs",
+    "tablectl.wagers",
+    *(f"cli/{name}.py" for name in ("tiles", "bank", "cards", "odds", "seats", "wagers", "packs", "answer", "output")),
 )
 PLACEHOLDER = re.compile(r"\{[^{}]*\}|%[sd]")
 

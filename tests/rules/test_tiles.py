@@ -96,6 +96,20 @@ def test_doubtful_ranks(text: str, kind: str, pair_rank: int | None, value: int 
     assert (found.kind, found.pair_rank, found.value, found.best) == (kind, pair_rank, value, best)
 
 
+def test_equal_zeros_leave_no_gap_in_the_strengths() -> None:
+    for rule, most in (("high_tile", 106), ("bank_wins", 102)):
+        found = {tiles.rank(DECK[one], DECK[two], rule).strength for one, two in PAIRS}
+        assert found == set(range(1, most + 1))
+        assert tiles.strongest(rule) == most
+    # Only the zeros are joined: every other hand is the same but for its number.
+    for one, two in PAIRS:
+        ranked, joined = (tiles.rank(DECK[one], DECK[two], rule) for rule in tiles.ZERO_RULES)
+        if ranked.value == 0:
+            assert (joined.strength, joined.name) == (1, "Value 0")
+        else:
+            assert (joined.strength, joined.name) == (ranked.strength - 4, ranked.name)
+
+
 def test_zeros_are_copies_only_where_the_bank_wins_them() -> None:
     better, worse = hand("5-5 4-6"), hand("2-2 1-5")
     assert (tiles.rank(*better).value, tiles.rank(*worse).value) == (0, 0)

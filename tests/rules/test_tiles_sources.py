@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from functools import cache
@@ -11,8 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from host_tools.rules import tiles, tiles_text
+from dragoneye.rules.packs import NAMES
+from host_tools.rules import clauses, tiles, tiles_text
+from host_tools.rules.clauses import Clauses
 from host_tools.rules.tiles import Pair, Tile
+from tests.rules.conftest import Run
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 DECK = tiles.deck()
@@ -161,3 +165,71 @@ def test_each_source_text_gives_the_106_ranks_of_the_table(text: Callable[[], Te
     assert len(order) == 106
     found = np.array([order[keys[pair]] for pair in HANDS])
     assert found.tolist() == [tiles.strength(DECK[one], DECK[two]) for one, two in HANDS]
+
+
+# What a clause says, as a piece of each text that stands in no other clause.
+SAID = {
+    "pairs": ("any permissible pair of tiles", "cualquier par permisible de"),
+    "pair_copy": ("of identical permissible pair rank", "de rango idéntico de par permisible"),
+    "value": ("do not contain any of the pairs listed", "no contienen ninguno de los pares indicados"),
+    "apart": ("the supreme pair are used separately", "un Par Supremo se utilizan por separado"),
+    "tie": ("low hands which are of identical value", "las manos menores de valor idéntico"),
+    "tile": ("The individual ranking for each tile", "El rango individual de cada"),
+    "copy": ("hand shall be considered a copy hand", "se considerará una mano de copia"),
+}
+
+
+@pytest.mark.parametrize(
+    ("pack", "file", "letter", "place"),
+    [("nj", "nj-13-69F-10.2.txt", r"\([b-h]\)", 0), ("pr", "pr-rangos-es.txt", r"\b[A-G]\. ", 1)],
+)
+def test_each_clause_has_the_letter_of_its_own_text(pack: str, file: str, letter: str, place: int) -> None:
+    text = (GOLDEN / file).read_text(encoding="utf-8")
+    text = text[text.index("When comparing" if pack == "nj" else "A. Al comparar") - 4 :]
+    letters = clauses.of_pack(pack)
+    # The letters that begin a clause come in the order of the alphabet; a letter cited inside a clause does not.
+    starts: list[tuple[str, int]] = []
+    wanted = "bcdefgh" if pack == "nj" else "ABCDEFG"
+    for found in re.finditer(letter, text):
+        if len(starts) < len(wanted) and wanted[len(starts)] in found.group():
+            starts.append((wanted[len(starts)], found.start()))
+    assert "".join(name for name, _place in starts) == wanted
+    bounds = [start for _name, start in starts] + [len(text)]
+    for field, pieces in SAID.items():
+        cited = getattr(letters, field).strip("()")
+        number = wanted.index(cited)
+        assert pieces[place] in text[bounds[number] : bounds[number + 1]], field
+
+
+@pytest.mark.parametrize(
+    ("pack", "copy", "tile"), [("nj", "(h)", "(g): "), ("pr", "(G)", "(F): "), ("ca", "NJ (h)", "NJ (g): ")]
+)
+def test_a_pack_cites_the_clauses_of_its_own_text(tablectl: Run, pack: str, copy: str, tile: str) -> None:
+    for language in ("en", "es"):
+        args = ("--lang", language, "tiles")
+        assert tablectl(*args, "compare", "24", "14", "12", "23", "--pack", pack)[1].strip().endswith(f", {copy}")
+        assert tablectl(*args, "explain", "24", "14", "--pack", pack)[1].splitlines()[3].startswith(tile)
+    first = json.loads(tablectl("tiles", "compare", "24", "14", "12", "23", "--pack", pack, "--json")[1])
+    assert first["clause"] == copy
+
+
+def test_every_pack_that_comes_with_the_program_has_its_clauses() -> None:
+    assert {name: clauses.of_pack(name).copy for name in NAMES} == {"nj": "(h)", "pr": "(G)", "ca": "NJ (h)"}
+
+
+def test_an_operators_pack_cites_the_text_that_it_starts_from(tmp_path: Path, tablectl: Run) -> None:
+    mine, under = tmp_path / "mine.json", tmp_path / "under.json"
+    mine.write_text(json.dumps({"name": "mine", "base": "pr", "values": {}}))
+    under.write_text(json.dumps({"name": "under", "base": "mine.json", "values": {}}))
+    for path in (mine, under):
+        assert clauses.of_pack(str(path)) == clauses.of_pack("pr")
+        assert tablectl("tiles", "compare", "66", "45", "11", "36", "--pack", str(path))[1].strip().endswith(", (A)")
+    common = tmp_path / "common-only.json"
+    common.write_text(json.dumps({"name": "x", "base": "common", "values": {}}))
+    assert clauses.of_pack(str(common)).copy == "NJ (h)"
+
+
+def test_the_words_of_a_clause_map_are_all_different() -> None:
+    fields = [field for field in Clauses.__dataclass_fields__ if field != "title"]
+    for name in NAMES:
+        assert len({getattr(clauses.of_pack(name), field) for field in fields}) == len(fields)
