@@ -46,13 +46,10 @@ class Commands(click.Group):
             return None
         module = importlib.import_module("host_tools.cli." + COMMANDS[cmd_name])
         command: click.Command = getattr(module, cmd_name)
-        return in_language(command)
+        return in_language(command, ctx)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        in_language(self)
-        help_option = self.get_help_option(ctx)
-        if help_option is not None:
-            help_option.help = i18n._("Show this message and exit.")
+        in_language(self, ctx.parent)
         super().format_help(ctx, formatter)
 
     def resolve_command(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, BinaryIO
 
 import click
 
 from dragoneye.errors import BadInput
 from host_tools.cli.answer import answer
-from host_tools.cli.numbers import money
+from host_tools.cli.numbers import money, percent
 from host_tools.cli.output import batch_option, console, json_option, table
 from host_tools.cli.packs import Options, pack_with, rules_options
 from host_tools.i18n import _
@@ -48,9 +49,9 @@ def decides(
     def show(result: dict[str, Any]) -> None:
         words = {"front": _("the front bank decides"), "second": _("the second bank decides")}
         console().print(
-            _("{who}: {share} % of {action} takes {needed}, and the front bank covers {front}").format(
+            _("{who}: {share} of {action} takes {needed}, and the front bank covers {front}").format(
                 who=words[result["decides"]],
-                share=result["share_percent"],
+                share=percent(Fraction(result["share_percent"], 100), 0),
                 action=money(result["action"]),
                 needed=money(result["needed"]),
                 front=money(result["front"]),
@@ -88,8 +89,10 @@ def covers(
         parts = fields(case, ("banks", "bets"))
         pairs = [listed(bet, 2, _("a bet"), _("numbers")) for bet in filled(parts["bets"], "bets")]
         checked = [(whole(position, 2, places, _("position")), cents) for position, cents in pairs]
-        if len({position for position, _cents in checked}) < len(checked):
-            raise BadInput(_("a position has two bets"))
+        positions = [position for position, _cents in checked]
+        for position in positions:
+            if positions.count(position) > 1:
+                raise BadInput(_("position {position} is there twice").format(position=position))
         return {
             "covers": [
                 {
@@ -139,7 +142,7 @@ def next_bank(
     places = pack_with(pack, options)["positions"] if positions is None else positions
 
     def handle(_case: Any) -> dict[str, Any]:
-        found = banking.offer(last, places, set(accepts), set(played) or None, int(again))
+        found = banking.offer(last, places, accepts, played or None, int(again))
         return {"bank": found.bank, "offered": list(found.offered)}
 
     def show(result: dict[str, Any]) -> None:

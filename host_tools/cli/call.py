@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dragoneye.protocol import VOIDS
-from host_tools.cli.numbers import money
+from host_tools.cli.numbers import money, number
 from host_tools.i18n import _, controller
 
 Message = dict[str, Any]
@@ -117,9 +117,9 @@ def _print_wagers(console: Console, result: Message) -> None:
         for _position, wager, stake, odds in rows:
             net += stake * odds if odds else -stake
             told.append(
-                _("{wager} {stake} pays {odds} to 1").format(wager=wager, stake=money(stake), odds=odds)
+                _("{wager} {stake} pays {odds} to 1").format(wager=_(wager), stake=money(stake), odds=number(odds))
                 if odds
-                else _("{wager} {stake} loses").format(wager=wager, stake=money(stake))
+                else _("{wager} {stake} loses").format(wager=_(wager), stake=money(stake))
             )
         _line(console, label, f"{who(position)}: {', '.join(told)}  {signed(net)}")
         label = ""

@@ -9,8 +9,12 @@ import click
 from host_tools.i18n import LANGUAGES, _, set_language
 
 
-def in_language(command: click.Command) -> click.Command:
-    """`command` with its help, its options' and its subcommands' help in the language that is chosen now."""
+def in_language(command: click.Command, parent: click.Context | None) -> click.Command:
+    """`command` with its help, its options' and its subcommands' help in the language that is chosen now.
+
+    `parent` is the context of the group that it is called from, None for the first.
+    """
+    context = click.Context(command, parent=parent)
     command.help = _translated(command, command.help)
     if not any(parameter.name == "lang" for parameter in command.params):
         command.params.append(_lang_option())
@@ -19,7 +23,11 @@ def in_language(command: click.Command) -> click.Command:
             parameter.help = _translated(parameter, parameter.help)
     if type(command) is click.Group:
         for child in command.commands.values():
-            in_language(child)
+            in_language(child, context)
+    # click makes its own --help once, in the language of that moment.
+    shown = command.get_help_option(context)
+    if shown is not None:
+        shown.help = _("Show this message and exit.")
     return command
 
 
@@ -29,7 +37,7 @@ def _lang_option() -> click.Option:
     def choose(context: click.Context, _parameter: click.Parameter, language: str | None) -> None:
         if language:
             set_language(language)
-            in_language(context.command)
+            in_language(context.command, context.parent)
 
     return click.Option(
         ["--lang"],

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from dragoneye.errors import BadInput
-from host_tools.cli.numbers import number, percent
+from host_tools.cli.numbers import decimal, number, percent
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.cli.packs import Options, pack_with, rules_options
 from host_tools.i18n import _
@@ -129,7 +129,7 @@ def wager_odds(pack: str, options: Options, plot: str | None, as_json: bool) -> 
             wins,
             percent(-one.mean),
             str(-one.mean),
-            f"{float(one.variance):.3f}",
+            decimal(one.variance),
         )
     console().print(rows)
     if forever is None:

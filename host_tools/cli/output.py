@@ -60,27 +60,37 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def parse_json(text: str, what: str = "this line") -> Any:
-    """Parse JSON, as BadInput when it is none."""
+def parse_json(text: str, what: str = "") -> Any:
+    """Parse JSON, as BadInput when it is none; `what` names the text, if it is not a line of a batch."""
+    what = what or _("this line")
     try:
         return json.loads(text, object_pairs_hook=_without_repeats)
     except BadInput:
         raise
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{what} is not JSON: {error}") from None
+    except json.JSONDecodeError as error:
+        said = _("{what} is not JSON: see column {column}").format(what=what, column=error.pos + 1)
+    except RecursionError:
+        said = _("{what} is not JSON: nested too deep").format(what=what)
+    except ValueError:
+        # Python reads no more digits than sys.get_int_max_str_digits().
+        said = _("{what} is not JSON: a number is too long").format(what=what)
+    raise BadInput(said)
 
 
 def run_batch(lines: Iterable[bytes], handle: Callable[[Any], dict[str, Any]]) -> int:
-    """Print `handle(case)` for each JSON line, in order; blank lines are passed over.
+    """Print `handle(case)` for each JSON line, in order.
 
-    A line that cannot be done prints `{"error", "line"}` in its place. Returns the exit code: 2 if there was one.
+    A line that cannot be done, an empty one as well, prints `{"error", "line"}` in its place, so the n-th answer is
+    that of the n-th line always. Returns the exit code: 2 if there was an error.
     """
     code = 0
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
         try:
-            result = handle(parse_json(line.decode()))
+            # Some editors begin a file with a byte order mark.
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip()
+            if not text:
+                raise BadInput(_("this line is empty; needed: one JSON case"))
+            result = handle(parse_json(text))
         except UnicodeDecodeError:
             result = {"error": _("this line is not UTF-8 text"), "line": number}
         except RecursionError:

@@ -12,6 +12,7 @@ from dragoneye.errors import BadInput
 from dragoneye.rules import wagers as rules
 from dragoneye.rules.packs import WAGERS, Pack, load
 from dragoneye.text import show
+from host_tools.cli.numbers import money, number
 from host_tools.cli.output import batch_option, console, json_option, print_json, run_batch
 from host_tools.cli.packs import Options, pack_with, rules_options
 from host_tools.i18n import _
@@ -29,7 +30,7 @@ def settle_case(case: Any, pack: Pack) -> dict[str, Any]:
     if isinstance(case, dict):
         if "pack" in case:
             if not isinstance(case["pack"], str):
-                raise BadInput(f"pack: {show(case['pack'])}; allowed: the name of a rule pack")
+                raise BadInput(_("pack: {value}; allowed: the name of a rule pack").format(value=show(case["pack"])))
             pack = _load(case["pack"])
         pack = pack.with_options(case.get("options", {}))
     return dict(rules.settle_case(case, pack))
@@ -52,15 +53,18 @@ def settle(pack: str, options: Options, batch: BinaryIO | None, as_json: bool, *
     if batch is not None:
         sys.exit(run_batch(batch, lambda line: settle_case(line, chosen)))
     if case["dice"] is None:
-        raise BadInput("--dice is missing; give three values, for example --dice 3 3 4, or --batch FILE")
+        raise BadInput(_("--dice is missing; give three values, for example --dice 3 3 4, or --batch FILE"))
     result = settle_case(case, chosen)
     if as_json:
         print_json(result)
     elif result["won"]:
         console().print(
-            _("{wager} wins at {odds} to 1: profit {profit} cents, {returned} returned").format(
-                wager=case["wager"], **result
+            _("{wager} wins at {odds} to 1: profit {profit}, {returned} returned").format(
+                wager=_(case["wager"]),
+                odds=number(result["odds"]),
+                profit=money(result["profit"]),
+                returned=money(result["returned"]),
             )
         )
     else:
-        console().print(_("{wager} loses {stake} cents").format(wager=case["wager"], stake=case["stake"]))
+        console().print(_("{wager} {stake} loses").format(wager=_(case["wager"]), stake=money(case["stake"])))

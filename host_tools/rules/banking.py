@@ -102,7 +102,7 @@ def offer(
     Positions are seats counted from the house dealer, who is 1 and banks when nobody takes the offer (trade practice;
     no text of the packs gives an order). `accepts` are those who would take it, `played` those who played the last
     round (everybody if None): only they are offered it. `hands_in_a_row` is 1 when the last bank, a player, may keep
-    the bank for a second round, and is then asked first. Raises BadInput.
+    the bank for a second round, and is then asked first. Raises BadInput, also for a position that is there twice.
 
     >>> offer(1, 7, {5, 3})
     Offer(offered=(2, 3), bank=3)
@@ -112,8 +112,11 @@ def offer(
     whole(positions, 6, 8, _("positions"))
     whole(last, 1, positions, _("last bank"))
     whole(hands_in_a_row, 0, 1, _("hands in a row"))
-    for position in accepts:
-        whole(position, 2, positions, _("a position that accepts"))
+    for named, what in ((accepts, _("a position that accepts")), (played or (), _("a position that played"))):
+        for position in named:
+            whole(position, 2, positions, what)
+            if list(named).count(position) > 1:
+                raise BadInput(_("position {position} is there twice").format(position=position))
     asked = [(last - 1 + step) % positions + 1 for step in range(1, positions + 1)]
     if hands_in_a_row and last != 1:
         asked = [last, *asked[:-1]]

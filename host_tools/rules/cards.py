@@ -131,7 +131,7 @@ def parse_hand(values: Any, what: str = "", decks: int = DECKS) -> tuple[Card, .
     Card(rank=14, suit='S')
     >>> parse_hand(["AS"] * 5, decks=4)
     Traceback (most recent call last):
-    dragoneye.errors.BadInput: AS is there 5 times; 4 decks have 4
+    dragoneye.errors.BadInput: AS is there 5 times; allowed: once for each deck, and decks is 4
     """
     hand = tuple(parse(text) for text in listed(values, 5, what or _("hand"), _("cards")))
     check_decks(hand, decks)
@@ -147,7 +147,7 @@ def check_decks(cards: Sequence[Card], decks: int = DECKS) -> None:
     for card, count in Counter(cards).items():
         if count > decks:
             raise BadInput(
-                _("{card} is there {count} times; {decks} decks have {decks}").format(
+                _("{card} is there {count} times; allowed: once for each deck, and decks is {decks}").format(
                     card=card, count=count, decks=decks
                 )
             )

@@ -69,7 +69,7 @@ def listed(value: Any, length: int, what: str, of: str) -> list[Any]:
     ['6-6', '4-5']
     >>> listed(["6-6"], 2, "hand", "tiles")
     Traceback (most recent call last):
-    dragoneye.errors.BadInput: hand has 1 tiles; needed: a list of 2
+    dragoneye.errors.BadInput: hand has 1; needed: a list of 2 tiles
     """
     if not isinstance(value, (list, tuple)):
         raise BadInput(
@@ -79,8 +79,8 @@ def listed(value: Any, length: int, what: str, of: str) -> list[Any]:
         )
     if len(value) != length:
         raise BadInput(
-            _("{what} has {count} {of}; needed: a list of {length}").format(
-                what=what, count=len(value), of=of, length=length
+            _("{what} has {count}; needed: a list of {length} {of}").format(
+                what=what, count=len(value), length=length, of=of
             )
         )
     return list(value)
@@ -104,18 +104,18 @@ def filled(value: Any, what: str) -> list[Any]:
 def fields(value: Any, needed: Sequence[str], optional: Sequence[str] = (), what: str = "") -> dict[str, Any]:
     """`value` if it is an object with every field of `needed` and no other than those of `optional`. Raises BadInput.
 
-    `what` names it, if it is not the case itself.
+    `what` names it, if it is not the case itself. An empty object is for the caller to judge.
 
     >>> fields({"stake": 5}, ["stake"], ["pack"])
     {'stake': 5}
     """
     what = what or _("the case")
     if not isinstance(value, dict):
-        raise BadInput(
-            _("{what} is {value}; needed: an object with {fields}").format(
-                what=what, value=shown(value), fields=", ".join(needed)
-            )
-        )
+        if needed:
+            said = _("{what} is {value}; needed: an object with {fields}")
+        else:
+            said = _("{what} is {value}; needed: an object with some of {fields}")
+        raise BadInput(said.format(what=what, value=shown(value), fields=", ".join(needed or optional)))
     for name in needed:
         if name not in value:
             raise BadInput(

@@ -72,7 +72,7 @@ def hands_in_play(order: Order, bets: Collection[int] | None = None, dead: int |
 
     The action passes on to the next position with a bet. `bets` are the deal positions with a bet (all if None);
     `dead` is the dead hand's position (58 Pa. Code 621a.6(c)), which is counted and dealt but never plays. The tiles of
-    the others are collected, in the order of the deal. Raises BadInput.
+    the others are collected, in the order of the deal. Raises BadInput, also for a position that is there twice.
 
     >>> hands_in_play(order(9, 8, "counter-clockwise", "counter-clockwise"), bets={5, 3}, dead=8)
     Hands(action=(3, 5), collected=(2, 4, 6, 7, 8))
@@ -82,6 +82,8 @@ def hands_in_play(order: Order, bets: Collection[int] | None = None, dead: int |
         whole(dead, 2, last, _("the dead hand's position"))
     for position in bets or ():
         whole(position, 2, last, _("a position with a bet"))
+        if list(bets or ()).count(position) > 1:
+            raise BadInput(_("position {position} is there twice").format(position=position))
         if position == dead:
             raise BadInput(_("position {position} is the dead hand; it cannot bet").format(position=position))
     action = tuple(one for one in order.action if (bets is None or one in bets) and one != dead)

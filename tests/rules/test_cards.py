@@ -169,11 +169,11 @@ def test_what_is_no_card_is_refused(text: object) -> None:
 
 
 def test_no_hand_has_more_of_a_card_than_there_are_decks() -> None:
-    with pytest.raises(BadInput, match="AS is there 5 times; 4 decks have 4"):
+    with pytest.raises(BadInput, match="AS is there 5 times; allowed: once for each deck, and decks is 4"):
         cards.parse_hand(["AS"] * 5, decks=4)
     with pytest.raises(BadInput, match="decks is 0"):
         cards.parse_hand(["AS"] * 5, decks=0)
-    with pytest.raises(BadInput, match="hand has 4 cards; needed: a list of 5"):
+    with pytest.raises(BadInput, match="hand has 4; needed: a list of 5 cards"):
         cards.parse_hand(["AS"] * 4)
 
 

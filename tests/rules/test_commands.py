@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
+import click
 import pytest
 
+from host_tools.__main__ import cli
 from tests.rules.conftest import Run, rows
 
 
@@ -24,6 +28,15 @@ def test_seats_keeps_its_contract(tablectl: Run) -> None:
         (("seats", "--total", "9", "--positions", "9"), "positions is 9"),
         (("seats",), "give a case"),
         (("seats", "--total", "9", "--dice", "1", "2", "3"), "either a total or three dice"),
+        (("seats", "--total", "9", "--bet", "3", "--bet", "2", "--bet", "3"), "position 3 is there twice"),
+        (("bank", "next", "--last", "3", "--accepts", "2", "--accepts", "2"), "position 2 is there twice"),
+        (("bank", "next", "--last", "3", "--played", "9"), "a position that played is 9"),
+        (("bank", "covers", "--bank", "1", "--bet", "2:1", "--bet", "2:1"), "position 2 is there twice"),
+        (("tiles", "rank", "66"), "hand has 1; needed: a list of 2 tiles"),
+        (("tiles", "rank", "66", "45", "--option", "zero_rule", "x"), 'zero_rule is "x"; allowed: one of '),
+        (("tiles", "table", "{]"), "CASE is not JSON: see column 2"),
+        (("odds", "seats", "--option", "positions", "[" * 5000), "rule pack: positions is "),
+        (("cards", "rank", *["AS"] * 5, "--decks", "1"), "allowed: once for each deck, and decks is 1"),
         (("tiles", "rank", "7-7", "6-6"), "there is no tile '7-7'"),
         (("tiles", "set", "66", "66", "66", "45"), "6-6 is there 3 times"),
         (("tiles", "set", "66", "66", "11", "45", "--house-way", "mine"), "there is no house way 'mine'; allowed: "),
@@ -66,6 +79,74 @@ def test_compare_set_and_settle_in_batch(tablectl: Run) -> None:
     assert (done["result"], done["net"], done["commission"]) == ("win", 9_500, 500)
 
 
+BATCHES = {
+    ("tiles", "rank"): '["6-6","4-5"]',
+    ("tiles", "compare"): '{"first":["6-6","4-5"],"second":["1-1","1-1"]}',
+    ("tiles", "set"): '["6-6","6-6","4-5","4-4"]',
+    ("tiles", "explain"): '["6-6","4-5"]',
+    ("tiles", "advise"): '["6-6","6-6","4-5","4-4"]',
+    (
+        "tiles",
+        "settle",
+    ): '{"player":{"high":["66","66"],"low":["56","13"]},"bank":{"high":["11","36"],"low":["46","22"]},"stake":1}',
+    (
+        "tiles",
+        "table",
+    ): '{"bank":["11","36","46","22"],"players":[{"position":2,"hands":["66","66","56","13"],"stake":1}]}',
+    ("seats",): '{"total":9}',
+    ("bank", "decides"): '{"front":1,"action":2}',
+    ("bank", "covers"): '{"banks":[60],"bets":[[2,50]]}',
+    ("cards", "rank"): '["AS","AS","AS","AS","AS"]',
+    ("cards", "compare"): '{"first":["AS","AS","AS","AS","AS"],"second":["KS","KS","KS","KS","KS"]}',
+    ("cards", "order"): '[["AS","AS","AS","AS","AS"]]',
+    ("wagers", "settle"): '{"dice":[3,3,4],"eye":0,"position":3,"wager":"match","stake":1,"role":"player","streak":0}',
+}
+
+
+def batch_commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The path of every command that takes --batch."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from batch_commands(command, (*path, name))
+        elif command is not None and any("--batch" in parameter.opts for parameter in command.params):
+            yield (*path, name)
+
+
+def test_every_batch_command_is_tried_below() -> None:
+    assert set(batch_commands(cli)) == set(BATCHES)
+
+
+@pytest.mark.parametrize("command", BATCHES, ids=" ".join)
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_each_line_of_a_batch_has_its_answer_even_an_empty_one(
+    tablectl: Run, command: tuple[str, ...], language: str
+) -> None:
+    good = BATCHES[command]
+    lines = [good, "", "{", " \t", '"' + good, "9" * 5000, "[" * 100_000, good]
+    code, out, err = tablectl("--lang", language, *command, "--batch", "-", stdin="\n".join(lines) + "\n")
+    answers = rows(out)
+    assert (code, err, len(answers)) == (2, "", len(lines))
+    assert "error" not in answers[0]
+    assert answers[0] == answers[-1]
+    assert [answer["line"] for answer in answers[1:-1]] == list(range(2, len(lines)))
+    said = [answer["error"] for answer in answers[1:-1]]
+    empty = {
+        "en": "this line is empty; needed: one JSON case",
+        "es": "esta línea está vacía; se necesita: un caso JSON",
+    }
+    wrong = {"en": "this line is not JSON: ", "es": "esta línea no es JSON: "}
+    column, deep, long = {
+        "en": ("see column ", "nested too deep", "a number is too long"),
+        "es": ("vea la columna ", "anidamiento demasiado hondo", "un número es demasiado largo"),
+    }[language]
+    assert (said[0], said[2]) == (empty[language], empty[language])
+    assert said[1] == f"{wrong[language]}{column}2"
+    assert said[3].startswith(wrong[language] + column)
+    assert said[4:] == [wrong[language] + long, wrong[language] + deep]
+
+
 BAD = [
     ("rank", '["6-6",66]'), ("rank", '["6-6"]'), ("rank", '["6-6","6-6","6-6"]'), ("rank", '[["6-6"],"6-6"]'),
     ("rank", "{}"), ("rank", "true"), ("rank", "1e999"), ("rank", "NaN"), ("rank", '["\\ud800","6-6"]'),
@@ -91,13 +172,72 @@ def test_a_bad_line_has_its_error_in_its_place(tablectl: Run, command: str, line
         "settle": '{"player":{"high":["66","66"],"low":["56","13"]},"bank":{"high":["11","36"],"low":["46","22"]},'
         '"stake":1}',
     }[command]
-    code, out, err = tablectl("tiles", command, "--batch", "-", "--json", stdin=f"{good}\n\n{line}\n{good}\n")
+    code, out, err = tablectl("tiles", command, "--batch", "-", "--json", stdin=f"{good}\n{line}\n{good}\n")
     assert (code, err) == (2, "")
     first, wrong, last = rows(out)
     assert "error" not in first
     assert first == last
-    assert wrong["line"] == 3
+    assert wrong["line"] == 2
     assert len(wrong["error"]) < 200
+
+
+def test_a_line_that_is_no_object_is_told_which_fields_there_are(tablectl: Run) -> None:
+    (answer,) = rows(tablectl("seats", "--batch", "-", stdin="9")[1])
+    assert answer["error"].startswith("the case is 9; needed: an object with some of total, dice, bets")
+    (answer,) = rows(tablectl("bank", "decides", "--batch", "-", stdin="9")[1])
+    assert answer["error"] == "the case is 9; needed: an object with front, action"
+
+
+@pytest.mark.parametrize(
+    ("args", "changed"),
+    [
+        (("tiles", "rank", "55", "46"), {"strength": 1}),
+        (("tiles", "compare", "55", "46", "22", "15"), {"result": "copy", "clause": "zero_rule"}),
+        (("tiles", "set", "55", "46", "44", "56"), {}),
+        (("tiles", "explain", "55", "46"), {"strength": 1}),
+    ],
+)
+def test_option_changes_a_value_of_the_pack(tablectl: Run, args: tuple[str, ...], changed: dict[str, object]) -> None:
+    plain = json.loads(tablectl(*args, "--json")[1])
+    found = json.loads(tablectl(*args, "--option", "zero_rule", "bank_wins", "--json")[1])
+    assert {key: found[key] for key in changed} == changed
+    assert (found == plain) is not bool(changed)
+
+
+def test_option_is_taken_by_every_command_that_depends_on_the_pack(tablectl: Run) -> None:
+    def with_option(*args: str) -> dict[str, Any]:
+        code, out, err = tablectl(*args, "--json")
+        assert (code, err) == (0, "")
+        found: dict[str, Any] = json.loads(out)
+        return found
+
+    hands = ("--player", "66", "66", "56", "13", "--bank", "11", "36", "46", "22", "--stake", "1000")
+    assert with_option("tiles", "settle", *hands, "--option", "commission_bp", "1000")["commission"] == 100
+    case = '{"bank":["11","36","46","22"],"players":[{"position":2,"hands":["66","66","56","13"],"stake":1000}]}'
+    assert with_option("tiles", "table", case, "--option", "commission_bp", "0")["commission"] == 0
+    assert with_option("tiles", "advise", "66", "66", "56", "13", "--option", "commission_bp", "0")["splits"]
+    roll = ("wagers", "settle", "--dice", "3", "3", "3", "--wager", "double")
+    assert with_option(*roll)["won"] is True
+    assert with_option(*roll, "--option", "double_on_triple", "loses")["won"] is False
+    assert with_option("seats", "--total", "9", "--option", "positions", "8")["start"] == 1
+    share = ("bank", "decides", "--front", "40", "--action", "100", "--option", "bank_share_percent")
+    assert (with_option(*share, "40")["decides"], with_option(*share, "41")["decides"]) == ("front", "second")
+    assert with_option("bank", "covers", "--bank", "5", "--bet", "8:5", "--option", "positions", "8")["covers"]
+    assert with_option("bank", "next", "--last", "6", "--accepts", "2", "--option", "positions", "6")["offered"] == [2]
+    assert with_option("odds", "seats", "--option", "positions", "6")["positions"] == 6
+    assert with_option("odds", "wagers", "--option", "pays_triple", "35")["wagers"]
+
+
+def test_explain_under_the_card_rooms_rule_says_what_becomes_of_a_zero(tablectl: Run) -> None:
+    def explained(pack: str) -> list[str]:
+        return tablectl("tiles", "explain", "55", "46", "--pack", pack)[1].splitlines()
+
+    ranked, joined = explained("nj"), explained("ca")
+    assert ranked[0] == "Value 0, best tile ten (5-5): strength 4 of 106"
+    assert ranked[3] == "zero_rule high_tile: hands of value 0 are ranked by their best tile like any others"
+    assert joined[0] == "Value 0: strength 1 of 102"
+    assert joined[2] == "zero_rule bank_wins: every hand of value 0 is a copy of every other"
+    assert tablectl("tiles", "rank", "24", "12", "--pack", "ca")[1] == "Supreme pair (2-4, 1-2): strength 102 of 102\n"
 
 
 def test_explain_says_why_two_tiles_rank_as_they_do(tablectl: Run) -> None:

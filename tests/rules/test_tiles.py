@@ -151,7 +151,7 @@ def test_no_hand_has_more_tiles_than_a_set() -> None:
         tiles.parse_pair(["4-5", "5-4"])
     with pytest.raises(BadInput, match="6-6 is there 3 times; a set has 2"):
         tiles.compare(hand("6-6 6-6"), hand("6-6 1-1"))
-    with pytest.raises(BadInput, match="hand has 5 tiles; needed: a list of 4"):
+    with pytest.raises(BadInput, match="hand has 5; needed: a list of 4 tiles"):
         tiles.splits(DECK[:5])
     with pytest.raises(BadInput, match="1-1 is there 3 times"):
         tiles.settle(Hands(hand("11 11"), hand("12 13")), Hands(hand("11 22"), hand("14 23")), 1, packs.load("nj"))

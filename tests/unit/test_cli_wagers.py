@@ -59,24 +59,27 @@ def test_a_batch_of_every_roll_and_wager(settle: Tablectl) -> None:
     assert told == [text.settled(500, paid) for paid in odds]
 
 
-def test_bad_lines_stay_in_their_place_and_blank_lines_are_counted_only(settle: Tablectl) -> None:
+def test_bad_lines_and_empty_lines_have_their_answer_in_their_place(settle: Tablectl) -> None:
     done = settle(EXAMPLE, "", "{", "   \t", case(position=6), "[1, 2, 3]", EXAMPLE, case(eye=3))
     assert done.code == 2
-    paid, third, lost, sixth, again, eighth = done.rows
+    paid, second, third, fourth, lost, sixth, again, eighth = done.rows
     assert (paid, lost, again) == (PAID, LOST, PAID)
-    assert [row["line"] for row in (third, sixth, eighth)] == [3, 6, 8]
-    for row, said in ((third, "not JSON"), (sixth, "an object"), (eighth, "eye: 3")):
+    wrong = (second, third, fourth, sixth, eighth)
+    assert [row["line"] for row in wrong] == [2, 3, 4, 6, 8]
+    words = ("line is empty", "not JSON: see column 2", "line is empty", "an object", "eye: 3")
+    for row, said in zip(wrong, words, strict=True):
         assert said in row["error"]
         assert sorted(row) == ["error", "line"]
 
 
-@pytest.mark.parametrize("stdin", [b"", b"\n\n", b"  \n"])
-def test_a_batch_of_nothing_is_nothing(tablectl: Tablectl, stdin: bytes) -> None:
-    assert tablectl("wagers", "settle", "--batch", "-", "--json", stdin=stdin) == (0, "", "")
+def test_a_batch_of_nothing_is_nothing(tablectl: Tablectl) -> None:
+    assert tablectl("wagers", "settle", "--batch", "-", "--json", stdin=b"") == (0, "", "")
 
 
-@pytest.mark.parametrize("whole", [EXAMPLE, EXAMPLE + "\r\n", "\n" + EXAMPLE])
-def test_a_batch_is_taken_from_a_file_however_its_lines_end(tablectl: Tablectl, tmp_path: Path, whole: str) -> None:
+@pytest.mark.parametrize("whole", [EXAMPLE, EXAMPLE + "\r\n", "\ufeff" + EXAMPLE + "\n"])
+def test_a_batch_is_taken_from_a_file_however_it_begins_and_its_lines_end(
+    tablectl: Tablectl, tmp_path: Path, whole: str
+) -> None:
     path = tmp_path / "cases"
     path.write_bytes(whole.encode())
     assert tablectl("wagers", "settle", "--batch", str(path), "--json").rows == [PAID]
@@ -85,12 +88,12 @@ def test_a_batch_is_taken_from_a_file_however_its_lines_end(tablectl: Tablectl, 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{", "this line is not JSON: "),
-        (EXAMPLE[:-1], "this line is not JSON: "),
-        (EXAMPLE + EXAMPLE, "this line is not JSON: "),
-        ("dice", "this line is not JSON: "),
-        (case(stake=5).replace("5", "9" * 5000), "this line is not JSON: "),
-        ("[" * 100_000, "this line is not JSON: "),
+        ("{", "this line is not JSON: see column 2"),
+        (EXAMPLE[:-1], f"this line is not JSON: see column {len(EXAMPLE)}"),
+        (EXAMPLE + EXAMPLE, f"this line is not JSON: see column {len(EXAMPLE) + 1}"),
+        ("dice", "this line is not JSON: see column 1"),
+        (case(stake=5).replace("5", "9" * 5000), "this line is not JSON: a number is too long"),
+        ("[" * 100_000, "this line is not JSON: nested too deep"),
         ("[]", "a case is an object with dice, eye, position, wager, stake, role and streak"),
         (f"[{EXAMPLE}]", "a case is an object"),
         ("null", "a case is an object"),
@@ -195,9 +198,9 @@ def test_one_wager(tablectl: Tablectl, arguments: str, expected: dict[str, Any])
 
 def test_one_wager_in_words(tablectl: Tablectl) -> None:
     won = tablectl("wagers", "settle", "--dice", "3", "3", "4", "--position", "3")
-    assert won == (0, "match wins at 2 to 1: profit 200 cents, 300 returned\n", "")
+    assert won == (0, "match wins at 2 to 1: profit $2.00, $3.00 returned\n", "")
     lost = tablectl("wagers", "settle", "--dice", "3", "3", "4", "--wager", "triple", "--stake", "700")
-    assert lost == (0, "triple loses 700 cents\n", "")
+    assert lost == (0, "triple $7.00 loses\n", "")
 
 
 @pytest.mark.parametrize(
