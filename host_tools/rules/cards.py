@@ -102,7 +102,7 @@ _BY_GROUPS = {
 
 
 def parse(text: Any) -> Card:
-    """The card that a person wrote: "AS", "as", "10h", "T♥". Raises BadInput.
+    """The card that a person wrote, of a rank of (a): "AS", "as", "10h", "T♥". Raises BadInput.
 
     >>> parse("10h"), parse("A♠")
     (Card(rank=10, suit='H'), Card(rank=14, suit='S'))
@@ -125,7 +125,9 @@ def parse(text: Any) -> Card:
 
 
 def parse_hand(values: Any, what: str = "", decks: int = DECKS) -> tuple[Card, ...]:
-    """Five cards out of a list of texts, none there more often than `decks` allow; `what` names it. Raises BadInput.
+    """Five cards ((b)) out of a list of texts, none there more often than `decks` allow; `what` names it in errors.
+
+    Raises BadInput.
 
     >>> parse_hand(["AS"] * 5)[0]
     Card(rank=14, suit='S')
@@ -139,7 +141,7 @@ def parse_hand(values: Any, what: str = "", decks: int = DECKS) -> tuple[Card, .
 
 
 def check_decks(cards: Sequence[Card], decks: int = DECKS) -> None:
-    """Raise BadInput unless `decks` decks, 1 to 100, hold all these cards at once.
+    """Raise BadInput unless `decks` decks, 1 to 100, hold all these cards at once ((b)1 takes five of one card).
 
     >>> check_decks([Card(14, "S")] * 6)
     """
@@ -194,7 +196,7 @@ def compare(first: Sequence[Card], second: Sequence[Card], literal_c: bool = Fal
 
 
 def placed(hands: Sequence[Sequence[Card]], literal_c: bool = False) -> list[int]:
-    """The place of each hand among all, 1 for the best; copies share a place and the next one is left free.
+    """The place of each hand among all, 1 for the best; copies ((c)) share a place and the next one is left free.
 
     Raises BadInput.
 
@@ -246,7 +248,8 @@ def _tables() -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16], npt.NDArray
 def strengths(hands: npt.NDArray[np.integer]) -> npt.NDArray[np.int16]:
     """The strengths of n hands: an (n, 5) array of card numbers in, (n,) of 1 (worst) upwards out; equal is a copy.
 
-    A card's number is (rank - 2) * 4 + its suit's place in SUITS, 0 to 51. Raises BadInput.
+    A card's number is (rank - 2) * 4 + its suit's place in SUITS, 0 to 51. Ordered by (b), as by `rank`.
+    Raises BadInput.
 
     >>> best = [number_of(parse("AS"))] * 5
     >>> worst = [number_of(parse(card)) for card in "2S 3H 4D 5S 7H".split()]
@@ -274,7 +277,7 @@ def strengths(hands: npt.NDArray[np.integer]) -> npt.NDArray[np.int16]:
 
 
 def number_of(card: Card) -> int:
-    """The number of a card in `strengths`, 0 to 51.
+    """The number of a card in `strengths`, 0 to 51, in the order of (a) from the lowest.
 
     >>> number_of(Card(2, "S")), number_of(Card(14, "C"))
     (0, 51)

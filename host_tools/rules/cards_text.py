@@ -66,58 +66,102 @@ def _one_pair(hand: Hand) -> Order | None:
 
 
 def flush_with_five_of_a_kind(hand: Hand) -> Order | None:
-    """(b)1: "five cards of the same suit and same rank"."""
+    """(b)1: "five cards of the same suit and same rank".
+
+    >>> flush_with_five_of_a_kind([Card(14, "S")] * 5)
+    [14]
+    """
     return five_of_a_kind(hand) if _same_suit(hand) else None
 
 
 def royal_flush(hand: Hand) -> Order | None:
-    """(b)2: "an ace, king, queen, jack, and 10 of the same suit"."""
+    """(b)2: "an ace, king, queen, jack, and 10 of the same suit".
+
+    >>> royal_flush([Card(rank, "H") for rank in (14, 13, 12, 11, 10)])
+    []
+    """
     royal = [_VALUES[name] for name in ("ace", "king", "queen", "jack", "10")]
     return [] if _same_suit(hand) and _ranks(hand) == royal else None
 
 
 def flush_with_four_of_a_kind(hand: Hand) -> Order | None:
-    """(b)3: "five cards of the same suit, four of which are also of the same rank"."""
+    """(b)3: "five cards of the same suit, four of which are also of the same rank".
+
+    >>> flush_with_four_of_a_kind([Card(9, "S")] * 4 + [Card(2, "S")])
+    [9, 2]
+    """
     return _four_and_one(hand) if _same_suit(hand) else None
 
 
 def straight_flush(hand: Hand) -> Order | None:
-    """(b)4: "five cards of the same suit in consecutive ranking"."""
+    """(b)4: "five cards of the same suit in consecutive ranking".
+
+    >>> straight_flush([Card(rank, "D") for rank in (5, 4, 3, 2, 14)])
+    [5]
+    """
     return _consecutive(hand) if _same_suit(hand) else None
 
 
 def flush_with_full_house(hand: Hand) -> Order | None:
-    """(b)5: "a three-of-a-kind and a pair all of the same suit"."""
+    """(b)5: "a three-of-a-kind and a pair all of the same suit".
+
+    >>> flush_with_full_house([Card(14, "C")] * 3 + [Card(13, "C")] * 2)
+    [14, 13]
+    """
     return _three_and_two(hand) if _same_suit(hand) else None
 
 
 def five_of_a_kind(hand: Hand) -> Order | None:
-    """(b)6: "five cards of the same rank regardless of suit"."""
+    """(b)6: "five cards of the same rank regardless of suit".
+
+    >>> five_of_a_kind([Card(2, suit) for suit in "SHDCS"])
+    [2]
+    """
     return _of_a_kind(hand, 5) or None
 
 
 def flush_with_three_of_a_kind(hand: Hand) -> Order | None:
-    """(b)7: "five cards of the same suit, three of which also are of the same rank"."""
+    """(b)7: "five cards of the same suit, three of which also are of the same rank".
+
+    >>> flush_with_three_of_a_kind([Card(8, "S")] * 3 + [Card(3, "S"), Card(4, "S")])
+    [8, 4, 3]
+    """
     return _three_and_others(hand) if _same_suit(hand) else None
 
 
 def flush_with_two_pairs(hand: Hand) -> Order | None:
-    """(b)8: "five cards of the same suit, four of which also form two pairs"."""
+    """(b)8: "five cards of the same suit, four of which also form two pairs".
+
+    >>> flush_with_two_pairs([Card(3, "S")] * 2 + [Card(2, "S")] * 2 + [Card(9, "S")])
+    [3, 2, 9]
+    """
     return _two_pairs(hand) if _same_suit(hand) else None
 
 
 def flush_with_one_pair(hand: Hand) -> Order | None:
-    """(b)9: "five cards of the same suit, two of which also form one pair"."""
+    """(b)9: "five cards of the same suit, two of which also form one pair".
+
+    >>> flush_with_one_pair([Card(2, "S")] * 2 + [Card(rank, "S") for rank in (9, 8, 7)])
+    [2, 9, 8, 7]
+    """
     return _one_pair(hand) if _same_suit(hand) else None
 
 
 def flush(hand: Hand) -> Order | None:
-    """(b)12: "five cards of the same suit but of varying rank"."""
+    """(b)12: "five cards of the same suit but of varying rank".
+
+    >>> flush([Card(rank, "S") for rank in (14, 3, 5, 7, 9)])
+    [14, 9, 7, 5, 3]
+    """
     return _ranks(hand) if _same_suit(hand) else None
 
 
 def highest_ranking_card(hand: Hand) -> Order | None:
-    """(b)17: "determined by the highest ranking individual card in the hand"."""
+    """(b)17: "determined by the highest ranking individual card in the hand".
+
+    >>> highest_ranking_card([Card(rank, suit) for rank, suit in zip((14, 3, 5, 7, 9), "SSSSH")])
+    [14, 9, 7, 5, 3]
+    """
     return _ranks(hand)
 
 

@@ -42,7 +42,12 @@ class HandCondition:
     tiles: tuple[TileClass, ...] | None = None
 
     def holds(self, pair: Pair, found: Rank) -> bool:
-        """True when the hand `pair`, of rank `found` with zeros by their best tile, is what is asked for."""
+        """True when the hand `pair`, of rank `found` with zeros by their best tile, is what is asked for.
+
+        >>> pair = (Tile.T66, Tile.T45)
+        >>> HandCondition(kinds=("wong",)).holds(pair, rank(*pair)), HandCondition(values=(9,)).holds(pair, rank(*pair))
+        (True, False)
+        """
         return (
             (self.kinds is None or found.kind in self.kinds)
             and (self.pair_ranks is None or found.pair_rank in self.pair_ranks)
@@ -82,8 +87,14 @@ class SplitCondition:
     one: HandCondition = _ANY_HAND
     other: HandCondition = _ANY_HAND
 
-    def holds(self, split: _Split) -> bool:
-        """True when the split is what is asked for."""
+    def holds(self, split: Split) -> bool:
+        """True when the split is what is asked for.
+
+        >>> split = Split(Hands((Tile.T66, Tile.T66), (Tile.T44, Tile.T45)), 105, 66)
+        >>> pair = HandCondition(kinds=("pair",))
+        >>> SplitCondition(high=pair).holds(split), SplitCondition(low=pair).holds(split)
+        (True, False)
+        """
         high, low = split.hands.high, split.hands.low
         if high not in self.high.hands or low not in self.low.hands:
             return False
@@ -94,7 +105,7 @@ class SplitCondition:
 _ANY_SPLIT = SplitCondition()
 
 
-class _Split(NamedTuple):
+class Split(NamedTuple):
     """One split of the four tiles, with the strengths that the preference compares."""
 
     hands: Hands
@@ -117,8 +128,17 @@ class Rule:
     play: SplitCondition
     prefer: tuple[str, ...]
 
-    def choose(self, found: Sequence[_Split]) -> _Split | None:
-        """The split this rule plays, or None where it does not apply."""
+    def choose(self, found: Sequence[Split]) -> Split | None:
+        """The split out of `found`, all of one hand, that this rule plays, or None where it does not apply.
+
+        >>> pair = Split(Hands((Tile.T66, Tile.T66), (Tile.T44, Tile.T45)), 105, 66)
+        >>> apart = Split(Hands((Tile.T66, Tile.T45), (Tile.T66, Tile.T44)), 90, 88)
+        >>> Rule("x", "the best low hand", SplitCondition(), None, SplitCondition(), ("low",)).choose([pair, apart]).low
+        88
+        >>> only_wongs = SplitCondition(low=HandCondition(kinds=("wong",)))
+        >>> Rule("y", "a wong below", only_wongs, None, only_wongs, ("high",)).choose([pair, apart]) is None
+        True
+        """
         if not any(self.if_.holds(split) for split in found):
             return None
         if self.unless is not None and any(self.unless.holds(split) for split in found):
@@ -151,7 +171,7 @@ class HouseWay:
         """
         by = table(zero_rule)
         found = [
-            _Split(hands, by[hands.high[0]][hands.high[1]], by[hands.low[0]][hands.low[1]]) for hands in splits(four)
+            Split(hands, by[hands.high[0]][hands.high[1]], by[hands.low[0]][hands.low[1]]) for hands in splits(four)
         ]
         for rule in self.rules:
             chosen = rule.choose(found)

@@ -46,7 +46,7 @@ def _uses(face: str) -> list[tuple[int, int]]:
 
 
 def describe(first: str, second: str) -> Described | None:
-    """What a hand of two faces is; None if no set has both tiles.
+    """What a hand of two faces is (NJ 13:69F-10.2(b), (d) to (g)); None if no set has both tiles.
 
     >>> describe("6-6", "4-5")
     Described(key=(2, -17, 0), kind='wong', pair_rank=17, value=None, best=None)
@@ -76,6 +76,8 @@ def describe(first: str, second: str) -> Described | None:
 
 def make() -> str:
     """The whole file as text: the faces, a 21 × 21 table of strengths (0: no set has both), and what each strength is.
+
+    By NJ 13:69F-10.2(b) to (h), whose copies are one strength.
 
     >>> make().count("wong")
     2

@@ -28,9 +28,9 @@ class Order:
 
 
 def start(total: int, positions: int) -> int:
-    """The deal position of a dice total: (total - 1) mod positions + 1. Raises BadInput.
+    """The deal position of a dice total: (total - 1) mod positions + 1 (card room sheet, rule 3).
 
-    `total` is of three dice, 3 to 18; `positions` is 6, 7 or 8 and counts empty seats too.
+    `total` is of three dice, 3 to 18; `positions` is 6, 7 or 8 and counts empty seats too. Raises BadInput.
 
     >>> start(9, 8), start(17, 8), start(8, 7), start(14, 7)
     (1, 1, 1, 7)
@@ -94,7 +94,7 @@ def seats(order: Order, bank_seat: int) -> tuple[int, ...]:
     """The seats in the order of the deal when the bank sits at `bank_seat`.
 
     Seats are counted from the house dealer, who sits at 1, in the count direction; the deal's count starts at the bank
-    wherever it sits, so deal position 1 is the bank's seat. Raises BadInput.
+    wherever it sits, so deal position 1 is the bank's seat (card room sheet, rule 3). Raises BadInput.
 
     >>> seats(order(10, 8, "counter-clockwise", "counter-clockwise"), bank_seat=7)
     (8, 1, 2, 3, 4, 5, 6, 7)
@@ -107,6 +107,8 @@ def seats(order: Order, bank_seat: int) -> tuple[int, ...]:
 def order_of_pack(total: int, pack: Pack) -> Order:
     """The order for a dice total with the positions and both directions of a rule pack. Raises BadInput.
 
+    Each value says its source: the card room sheet, rule 3, or NJ 13:69F-31.11.
+
     >>> from dragoneye.rules import packs
     >>> order_of_pack(17, packs.load("ca")).start
     1
@@ -115,7 +117,7 @@ def order_of_pack(total: int, pack: Pack) -> Order:
 
 
 def total_of_dice(dice: Any) -> int:
-    """The total of three dice, each 1 to 6. Raises BadInput.
+    """The total of three dice, each 1 to 6 (card room sheet, rule 3). Raises BadInput.
 
     >>> total_of_dice([3, 2, 4])
     9

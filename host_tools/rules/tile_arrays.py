@@ -31,7 +31,7 @@ PARTINGS = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2))
 def strengths(hands: Tiles, zero_rule: str = "high_tile") -> Strengths:
     """The strengths of n two-tile hands: an (n, 2) array of tile numbers in, (n,) of 1 to 106 out; 0 if not of one set.
 
-    Raises BadInput if the shape is another or a number is no tile.
+    By NJ 13:69F-10.2(b) to (h). Raises BadInput if the shape is another or a number is no tile.
 
     >>> strengths(np.array([[Tile.T66, Tile.T45], [Tile.T24, Tile.T12], [Tile.T12, Tile.T12]])).tolist()
     [90, 106, 0]
@@ -57,7 +57,8 @@ def _by_bytes(zero_rule: str) -> Strengths:
 def split_strengths(hands: Tiles) -> tuple[Strengths, Strengths]:
     """(high, low) strengths of the three splits of n four-tile hands: an (n, 4) array in, two of (n, 3) out.
 
-    The splits are 0 1 / 2 3, then 0 2 / 1 3, then 0 3 / 1 2, ranked with zeros by their best tile. Raises BadInput.
+    The splits are 0 1 / 2 3, then 0 2 / 1 3, then 0 3 / 1 2, ranked with zeros by their best tile (NJ 13:69F-10.2(f),
+    (g)). Raises BadInput.
 
     >>> high, low = split_strengths(np.array([[Tile.T66, Tile.T66, Tile.T45, Tile.T44]]))
     >>> high.tolist(), low.tolist()
@@ -89,6 +90,8 @@ def _check_numbers(hands: Tiles) -> None:
 def all_hands() -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int8]]:
     """All 35,960 four-tile hands: (35960, 4) places in `deck()`, ascending, and the tile numbers at these places.
 
+    One set is of 32 tiles (NJ 13:69F-10.2(a)).
+
     >>> all_hands()[0].shape, all_hands()[1][0].tolist()
     ((35960, 4), [0, 0, 1, 1])
     """
@@ -99,6 +102,8 @@ def all_hands() -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int8]]:
 @lru_cache(maxsize=16)
 def set_all(way: HouseWay, zero_rule: str = "high_tile") -> tuple[Strengths, Strengths]:
     """The (high, low) strengths of every hand of `all_hands()` set by a house way: two arrays of (35960,).
+
+    In one stack tiles are set the house way (card room sheet, rule 6).
 
     >>> from host_tools.rules import houseway
     >>> [int(strength[0]) for strength in set_all(houseway.load("max_low"))]

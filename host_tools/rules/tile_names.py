@@ -39,7 +39,7 @@ _BY_NAME = {name: found for found, names in _TYPED.items() for name in names.spl
 
 
 def faces(text: str) -> tuple[str, ...]:
-    """The faces that `text` can mean, each with its smaller number first; empty if there are none.
+    """The faces that `text` can mean, each with its smaller number first (NJ 13:69F-10.2(g)); empty if none.
 
     >>> faces("3-1"), faces(" 64 "), faces("Téen"), faces("chop gow"), faces("7-7")
     (('1-3',), ('4-6',), ('6-6',), ('3-6', '4-5'), ())
@@ -52,7 +52,7 @@ def faces(text: str) -> tuple[str, ...]:
 
 
 def tile_name(face: str) -> str:
-    """The name of one tile in the chosen language, as the text has it: "twelve (6-6)".
+    """The name of one tile in the chosen language, as NJ 13:69F-10.2(g) has it: "twelve (6-6)".
 
     >>> tile_name("6-6"), tile_name("2-4")
     ('twelve (6-6)', 'six (2-4)')

@@ -65,7 +65,17 @@ class BankHands:
         self.above = grid[:, ::-1, ::-1].cumsum(axis=1, dtype=np.int32).cumsum(axis=2, dtype=np.int32)[:, ::-1, ::-1]
 
     def count(self, high: Strengths, low: Strengths) -> tuple[Ints, Ints]:
-        """(won, lost) bank hands without a tile of the player's, for the player's setting of every hand."""
+        """(won, lost) bank hands without a tile of the player's, for the player's setting of every hand.
+
+        `high` and `low` are the strengths of (35960,) hands, as of `set_all`, and so are the two counts. The player has
+        won with both hands higher and lost with neither: a copy goes to the bank (NJ 13:69F-10.2(c), (h)).
+
+        >>> from host_tools.rules import houseway
+        >>> way = houseway.load("max_low")
+        >>> won, lost = bank_hands(way, "high_tile").count(*set_all(way))
+        >>> int(won[0]), int(lost[0])  # two pairs, 6-6 6-6 and 1-1 1-1, lose to none
+        (20290, 0)
+        """
         places = all_hands()[0].astype(np.intp)
         won = self.below[0, high, low].astype(np.int64)
         lost = self.above[0, high, low].astype(np.int64)
@@ -109,14 +119,23 @@ def _three_shared() -> list[npt.NDArray[np.int32]]:
 
 @lru_cache(maxsize=8)
 def bank_hands(way: HouseWay, zero_rule: str) -> BankHands:
+    """The hands of a bank that sets by a house way, counted: made once for a way and a `zero_rule`.
+
+    Strengths are by NJ 13:69F-10.2(b) to (h). Raises BadInput for another `zero_rule`.
+
+    >>> from host_tools.rules import houseway
+    >>> grid = bank_hands(houseway.load("max_low"), "high_tile")
+    >>> int(grid.above[0, 0, 0])  # all hands are at least as good as nothing
+    35960
+    """
     return BankHands(*set_all(way, zero_rule))
 
 
 def odds(player: HouseWay | None, bank: HouseWay, pack: Pack) -> Odds:
     """Exact odds of a player who sets by `player` against a bank that sets by `bank`, over all ordered matches.
 
-    With None the player sets every hand as well as it can be set against that bank, seeing no other tile. `pack` gives
-    `zero_rule` and the commission.
+    With None the player sets every hand as well as it can be set against that bank, seeing no other tile. A copy goes
+    to the bank (NJ 13:69F-10.2(c), (h)). `pack` gives `zero_rule` and the commission.
 
     >>> from dragoneye.rules import packs
     >>> from host_tools.rules import houseway
@@ -159,8 +178,8 @@ class Advice:
 def advise(four: Sequence[Tile], opponent: HouseWay, pack: Pack) -> list[Advice]:
     """Every split of four tiles against an opponent (the bank) who sets the unseen tiles by a house way, best first.
 
-    Exact: each of the C(28, 4) = 20,475 hands of unseen tiles counts once. Raises BadInput if the tiles are not four
-    from one set.
+    Exact: each of the C(28, 4) = 20,475 hands of unseen tiles counts once, copies for the bank (NJ 13:69F-10.2(c),
+    (h)). Raises BadInput if the tiles are not four from one set.
 
     >>> from dragoneye.rules import packs
     >>> from host_tools.rules import houseway

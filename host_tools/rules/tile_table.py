@@ -63,7 +63,7 @@ class TableResult:
 def settle(
     players: Sequence[Player], bank: Hands, pack: Pack, banks: Sequence[int] | None = None, player_banks: bool = False
 ) -> TableResult:
-    """Settle every player, in the order of action, against one bank hand.
+    """Settle every player, in the order of action, against one bank hand (card room sheet, rules 8 to 13).
 
     `banks` are the cents of the front bank and those behind it, who cover the action in order; None covers everything.
     Each winner pays the pack's commission on what it won. With `player_banks` each bank pays it too, on its own net

@@ -174,6 +174,8 @@ _BY_HIGH_TILE = _STRENGTH["high_tile"]
 def table(zero_rule: str = "high_tile") -> tuple[tuple[int, ...], ...]:
     """The strengths as a 21 × 21 table by face, symmetric; 0 where one set cannot hold both tiles. Raises BadInput.
 
+    By (b) for the permissible pairs, else by (d) to (h).
+
     >>> table()[Tile.T24][Tile.T12], table()[Tile.T12][Tile.T12]
     (106, 0)
     """
@@ -181,7 +183,9 @@ def table(zero_rule: str = "high_tile") -> tuple[tuple[int, ...], ...]:
 
 
 def strongest(zero_rule: str = "high_tile") -> int:
-    """How many strengths there are, which is the best hand's: 106, or 102 where all zeros are equal. Raises BadInput.
+    """How many strengths there are, which is the best hand's: 106 by (b) to (h), or 102 where all zeros are equal.
+
+    Raises BadInput.
 
     >>> strongest(), strongest("bank_wins")
     (106, 102)
@@ -201,7 +205,7 @@ def deck() -> list[Tile]:
 def parse(text: Any) -> Tile:
     """The tile that a person wrote: "6-6", "66", "3-1", or a name in English, Spanish or pinyin ("teen", "ganso").
 
-    Raises BadInput for anything else, and for a name that two faces share.
+    The faces are those of (g). Raises BadInput for anything else, and for a name that two faces share.
 
     >>> parse("3-1"), parse("66"), parse("Teen"), parse("doce")
     (1-3, 6-6, 6-6, 6-6)
@@ -242,7 +246,7 @@ def one_set(tiles: Iterable[Tile]) -> None:
 
 
 def parse_tiles(values: Any, length: int, what: str) -> tuple[Tile, ...]:
-    """`length` tiles out of a list of texts, all from one set; `what` names the list in errors. Raises BadInput.
+    """`length` tiles out of a list of texts, all from one set ((a)); `what` names the list in errors. Raises BadInput.
 
     >>> parse_tiles(["66", "4-5"], 2, "hand")
     (6-6, 4-5)
@@ -253,7 +257,7 @@ def parse_tiles(values: Any, length: int, what: str) -> tuple[Tile, ...]:
 
 
 def parse_pair(values: Any, what: str = "") -> Pair:
-    """Two tiles out of a list of two texts, from one set. Raises BadInput naming `what`.
+    """Two tiles out of a list of two texts, from one set ((a)). Raises BadInput naming `what`.
 
     >>> parse_pair(["1-2", "4-2"])
     (1-2, 2-4)
@@ -264,6 +268,8 @@ def parse_pair(values: Any, what: str = "") -> Pair:
 
 def parse_hands(value: Any, what: str) -> Hands:
     """A setting `{"high": [2 tiles], "low": [2 tiles]}`; `what` names it. Raises BadInput.
+
+    The better hand is the high hand (trade practice).
 
     >>> parse_hands({"high": ["6-6", "4-5"], "low": ["12", "24"]}, "player").high
     Traceback (most recent call last):
@@ -286,7 +292,7 @@ def _faces(tiles: Sequence[Tile]) -> str:
 
 
 def strength(first: Tile, second: Tile) -> int:
-    """The strength of two tiles under `zero_rule = high_tile`: one look-up, 1 to 106; 0 if no set has both.
+    """The strength of two tiles by (b) to (h), `zero_rule = high_tile`: one look-up, 1 to 106; 0 if no set has both.
 
     >>> strength(Tile.T24, Tile.T12), strength(Tile.T24, Tile.T14) == strength(Tile.T12, Tile.T23)
     (106, True)
@@ -347,7 +353,7 @@ def deciding_clause(first: Pair, second: Pair, zero_rule: str = "high_tile", tex
 def split_strengths(four: Sequence[Tile]) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
     """(high, low) strengths of the three splits of four tiles: 0 1 / 2 3, then 0 2 / 1 3, then 0 3 / 1 2.
 
-    Made for speed: the tiles are not checked. Zeros are ranked by their best tile.
+    Made for speed: the tiles are not checked. Zeros are ranked by their best tile ((f), (g)).
 
     >>> split_strengths((Tile.T66, Tile.T66, Tile.T45, Tile.T44))
     ((105, 66), (90, 88), (90, 88))
@@ -365,7 +371,8 @@ def split_strengths(four: Sequence[Tile]) -> tuple[tuple[int, int], tuple[int, i
 def splits(four: Sequence[Tile]) -> list[Hands]:
     """The different ways to set four tiles as two hands, at most three; the better hand is the high hand.
 
-    Splits that show the same faces are given once. Raises BadInput if the tiles are not four from one set.
+    Splits that show the same faces are given once. Two hands are set of the four (card room sheet, rule 6). Raises
+    BadInput if the tiles are not four from one set.
 
     >>> [(hands.high, hands.low) for hands in splits((Tile.T66, Tile.T66, Tile.T45, Tile.T44))]
     [((6-6, 6-6), (4-4, 4-5)), ((6-6, 4-5), (6-6, 4-4))]

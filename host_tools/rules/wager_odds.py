@@ -72,7 +72,9 @@ def wager_odds(wager: str, pack: Pack, role: str = wagers.PLAYER, streak: int = 
 
 
 def all_wagers(pack: Pack) -> list[WagerOdds]:
-    """Every wager of a pack, the bonus for both roles at each level. Raises BadInput if the pack has none.
+    """Every wager of a pack, the bonus for both roles at each level (11.21(a) to (f)).
+
+    Raises BadInput if the pack has none.
 
     >>> from dragoneye.rules import packs
     >>> len(all_wagers(packs.load("nj")))
@@ -97,7 +99,7 @@ def all_wagers(pack: Pack) -> list[WagerOdds]:
 def streak_states(pack: Pack) -> list[int]:
     """For each state of the streak's Markov chain the state that a triple leads to; any other roll leads to state 0.
 
-    A state is the number of triples in a row, up to the point from which `after_third` repeats itself.
+    A state is the number of triples in a row, up to the point from which `after_third` repeats itself (11.21(f)).
 
     >>> from dragoneye.rules import packs
     >>> streak_states(packs.load("nj"))
@@ -110,6 +112,8 @@ def streak_states(pack: Pack) -> list[int]:
 
 def stationary(pack: Pack) -> list[Fraction]:
     """How often the chain of `streak_states` is in each state before a roll, in the long run: exact, adding up to 1.
+
+    The streak is that of the bonus (11.21(f)).
 
     >>> from dragoneye.rules import packs
     >>> stationary(packs.load("nj"))[:2]
