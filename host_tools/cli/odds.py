@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import click
 
@@ -41,7 +43,8 @@ def tile_odds(player_way: str, bank_way: str, pack: str, options: Options, as_js
 
     chosen = pack_with(pack, options)
     bank = houseway.load(bank_way)
-    found = rules.odds(None if player_way == OPTIMAL else houseway.load(player_way), bank, chosen)
+    player = None if player_way == OPTIMAL else houseway.load(player_way)
+    found = rules.odds(player, bank, chosen)
     if as_json:
         print_json(
             {
@@ -65,10 +68,17 @@ def tile_odds(player_way: str, bank_way: str, pack: str, options: Options, as_js
     rows.add_row(_("all"), number(found.total), "")
     console().print(rows)
     console().print(
+        _("the player sets by {player}, the bank by {bank}, with zero_rule {zero_rule}").format(
+            player=player_way, bank=bank_way, zero_rule=chosen["zero_rule"]
+        )
+    )
+    console().print(
         _("house edge {edge} with a commission of {commission} on wins").format(
             edge=percent(found.house_edge), commission=percent(Fraction(found.commission_bp, 10_000), 2)
         )
     )
+    for way in {way.name: way for way in (player, bank) if way is not None and way.ends}.values():
+        console().print(f"{way.name}: {_(way.ends)}")
 
 
 @odds.command("wagers")
@@ -135,46 +145,71 @@ def wager_odds(pack: str, options: Options, plot: str | None, as_json: bool) -> 
     if forever is None:
         return
     console().print(_("The bonus kept up for ever, by the share of the rolls that one shakes:"))
+    # The longest bar has 40 marks, whatever the pack pays.
+    scale = 40 / max(abs(forever.shaker), abs(forever.other), Fraction(1, 100))
     for tenth in range(11):
         value = forever.at(Fraction(tenth, 10))
-        bar = "#" * round(abs(value) * 80) if plot == "-" else ""
-        console().print(f"{percent(Fraction(tenth, 10), 0):>5} {percent(value, 1):>8} {'-' if value < 0 else '+'}{bar}")
+        bar = f" {'-' if value < 0 else '+'}{'#' * round(abs(value) * scale)}" if plot == "-" else ""
+        console().print(f"{percent(Fraction(tenth, 10), 0):>5} {percent(value, 1):>8}{bar}")
     if forever.break_even is not None:
         console().print(_("even at a share of {share}").format(share=percent(forever.break_even, 1)))
 
 
 def _write_svg(path: str, forever: Any) -> None:
     """The bonus's value against the share of shaking, as a small SVG drawing."""
-    width, height, left, top = 640, 360, 70, 20
+    width, height, left, right, top, bottom = 640, 400, 90, 610, 50, 340
     values = [float(forever.other), 0.0, float(forever.shaker)]
     low, high = min(values) - 0.05, max(values) + 0.05
 
     def x(share: float) -> float:
-        return left + share * (width - left - 20)
+        return left + share * (right - left)
 
     def y(value: float) -> float:
-        return top + (high - value) / (high - low) * (height - top - 50)
+        return top + (high - value) / (high - low) * (bottom - top)
 
+    def text(x: float, y: float, words: str, more: str = 'text-anchor="middle"') -> str:
+        return f'<text x="{x:.1f}" y="{y:.1f}" {more}>{escape(words)}</text>'
+
+    def line(x1: float, y1: float, x2: float, y2: float, more: str) -> str:
+        return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {more}/>'
+
+    middle = (top + bottom) / 2
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
         'font-size="12">',
         '<rect width="100%" height="100%" fill="white"/>',
-        f'<line x1="{x(0)}" y1="{y(0):.1f}" x2="{x(1)}" y2="{y(0):.1f}" stroke="gray"/>',
+        text(width / 2, 24, _("The bonus kept up for ever"), 'text-anchor="middle" font-size="15"'),
+        text(width / 2, height - 14, _("share of the rolls that one shakes")),
+        text(
+            20,
+            middle,
+            _("expected profit a roll, as a share of the stake"),
+            f'text-anchor="middle" transform="rotate(-90 20 {middle:g})"',
+        ),
+        line(left, top, left, bottom, 'stroke="gray"'),
+        line(left, bottom, right, bottom, 'stroke="gray"'),
+        line(left, y(0), right, y(0), 'stroke="gray" stroke-dasharray="4 4"'),
     ]
+    # Whole tenths of a stake, or whole stakes where the pack pays so much that tenths would be a crowd.
+    step = next(size for size in (0.1, 0.5, 1, 5, 10, 50, 100, 500, 1000, 10000) if (high - low) / size <= 12)
+    for tick in range(math.ceil(low / step), math.floor(high / step) + 1):
+        parts.append(line(left - 5, y(tick * step), left, y(tick * step), 'stroke="gray"'))
+        parts.append(text(left - 8, y(tick * step) + 4, percent(tick * step, 0), 'text-anchor="end"'))
+    parts.append(line(x(0), y(values[0]), x(1), y(values[2]), 'stroke="black" stroke-width="2"'))
     for tenth in range(0, 11, 2):
         share = Fraction(tenth, 10)
-        parts.append(f'<text x="{x(tenth / 10):.1f}" y="{height - 28}" text-anchor="middle">{percent(share, 0)}</text>')
         value = float(forever.at(share))
+        parts.append(line(x(tenth / 10), bottom, x(tenth / 10), bottom + 5, 'stroke="gray"'))
+        parts.append(text(x(tenth / 10), bottom + 18, percent(share, 0)))
         parts.append(f'<circle cx="{x(tenth / 10):.1f}" cy="{y(value):.1f}" r="3"/>')
+        # Beside the line, which rises or falls, and inside the drawing.
+        below = 16 if tenth < 10 else -10
         parts.append(
-            f'<text x="{x(tenth / 10):.1f}" y="{y(value) - 8:.1f}" text-anchor="middle">{percent(value, 1)}</text>'
+            text(
+                x(tenth / 10), y(value) + below, percent(value, 1), f'text-anchor="{"start" if tenth < 10 else "end"}"'
+            )
         )
-    parts.append(
-        f'<line x1="{x(0)}" y1="{y(values[0]):.1f}" x2="{x(1)}" y2="{y(values[2]):.1f}" stroke="black" '
-        'stroke-width="2"/>'
-    )
-    caption = _("share of the rolls that one shakes, and what a bonus kept up is worth in stakes a roll")
-    parts.append(f'<text x="{width / 2}" y="{height - 8}" text-anchor="middle">{caption}</text></svg>')
+    parts.append("</svg>")
     try:
         Path(path).write_text("\n".join(parts) + "\n", encoding="utf-8")
     except OSError as error:
@@ -199,8 +234,10 @@ def seats(pack: str, options: Options, as_json: bool) -> None:
             {"total": 216, "positions": chosen, "ways": {str(positions): row for positions, row in ways.items()}}
         )
         return
+    console().print(_("How often each deal position is dealt first, out of 216 rolls:"))
     rows = table(_("deal positions"), *(str(position) for position in range(1, 9)))
     for positions, row in ways.items():
         rows.add_row(f"{positions}{' *' if positions == chosen else ''}", *(str(count) for count in row))
     console().print(rows)
+    console().print(_("* the rule pack's number of positions"))
     console().print(_("Deal position 1 is the dealer or the bank; these are not the match wager's player positions."))

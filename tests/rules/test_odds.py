@@ -136,6 +136,56 @@ def test_the_advisor_counts_every_hand_of_the_unseen_tiles() -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    ("language", "title", "along", "up"),
+    [
+        ("en", "The bonus kept up for ever", "share of the rolls that one shakes", "expected profit a roll"),
+        (
+            "es",
+            "La bonificación mantenida siempre",
+            "parte de las tiradas que uno agita",
+            "ganancia esperada por tirada",
+        ),
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--option", "pays_bonus_shaker", "[100000,100000,100000]")])
+def test_the_drawing_says_what_its_axes_are(
+    tablectl: Run, tmp_path: Path, language: str, title: str, along: str, up: str, options: tuple[str, ...]
+) -> None:
+    path = tmp_path / "bonus.svg"
+    assert tablectl("--lang", language, "odds", "wagers", "--plot", str(path), *options)[0] == 0
+    root = ElementTree.parse(path).getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    texts = root.findall(f"{space}text")
+    words = [one.text or "" for one in texts]
+    assert words[:2] == [title, along]
+    assert words[2].startswith(up)
+    assert [share for share in ("0%", "20%", "40%", "60%", "80%", "100%") if share not in words] == []
+    # Everything is inside the drawing, and the axis of the profit has its marks.
+    width, height = float(root.get("width", "0")), float(root.get("height", "0"))
+    assert all(0 <= float(one.get("x", "-1")) <= width and 0 <= float(one.get("y", "-1")) <= height for one in texts)
+    assert 3 <= sum(one.get("x") == "82.0" for one in texts) <= 13
+    value = wager_odds.bonus_forever(NJ.with_options({options[1]: [100_000] * 3} if options else {})).shaker
+    assert f"{float(value):,.1%}" in words
+
+
+def test_bars_of_the_bonus_fit_the_line_whatever_the_pack_pays(tablectl: Run) -> None:
+    for options in ((), ("--option", "pays_bonus_shaker", "[100000,100000,100000]")):
+        lines = tablectl("odds", "wagers", "--plot", "-", *options)[1].splitlines()
+        bars = [line.count("#") for line in lines if "%" in line and line.rstrip().endswith("#")]
+        assert max(bars) == 40
+        assert not [line for line in lines if len(line) > 160]
+    assert "#" not in tablectl("odds", "wagers")[1]
+
+
+def test_odds_tiles_says_who_sets_how_and_where_a_description_ends(tablectl: Run) -> None:
+    out = tablectl("odds", "tiles", "--player-way", "pennsylvania", "--bank-way", "foxwoods", "--pack", "ca")[1]
+    assert "the player sets by pennsylvania, the bank by foxwoods, with zero_rule bank_wins" in out
+    assert "exceptions C to K" in out
+    assert "Item (4) exists, not readable here" in out
+    assert "exceptions C to K" not in tablectl("odds", "tiles")[1]
+
+
 def test_odds_commands(tablectl: Run, tmp_path: Path) -> None:
     code, out, _err = tablectl("odds", "tiles", "--player-way", "optimal", "--bank-way", "foxwoods", "--json")
     result = json.loads(out)

@@ -16,6 +16,11 @@ DECK = tiles.deck()
 PAIRS = list(combinations(range(32), 2))
 
 
+# The sixteen tile types: two of a kind, mixed ones with two faces, and the two tiles of the supreme pair.
+TYPE_OF = {tile: index for index, kind in enumerate(make_tile_ranks.KINDS) for tile in Tile if tile.face in kind}
+TYPE_OF[Tile.T12] = TYPE_OF[Tile.T24]
+
+
 def hand(text: str) -> tuple[Tile, Tile]:
     first, second = text.split()
     return tiles.parse(first), tiles.parse(second)
@@ -25,10 +30,16 @@ def test_the_table_is_the_one_that_its_script_makes() -> None:
     assert make_tile_ranks.PATH.read_text(encoding="utf-8") == make_tile_ranks.make()
 
 
+def test_a_set_is_32_tiles_of_21_faces_and_16_types() -> None:
+    assert (len(DECK), len(set(DECK)), len(set(TYPE_OF.values()))) == (32, 21, 16)
+    assert set(Counter(TYPE_OF[tile] for tile in DECK).values()) == {2}
+
+
 def test_two_tile_hands_are_as_many_as_known() -> None:
     hands = [(DECK[one], DECK[two]) for one, two in PAIRS]
     assert len(hands) == 496
     assert len({frozenset(Counter(pair).items()) for pair in hands}) == 221
+    assert len({tuple(sorted(TYPE_OF[tile] for tile in pair)) for pair in hands}) == 136
     assert len({tiles.strength(*pair) for pair in hands}) == 106
     assert len({tiles.rank(*pair, "bank_wins").strength for pair in hands}) == 102
     kinds = Counter(tiles.rank(*pair).kind for pair in hands)
@@ -41,11 +52,9 @@ def test_four_tile_hands_are_as_many_as_known() -> None:
     supreme, one_pair, two_pairs, total = 0, 0, 0, 0
     by_type: set[tuple[int, ...]] = set()
     lowest_best = 106
-    type_of = {tile: index for index, kind in enumerate(make_tile_ranks.KINDS) for tile in Tile if tile.face in kind}
-    type_of[Tile.T12] = type_of[Tile.T24]
     for four in combinations(DECK, 4):
         total += 1
-        by_type.add(tuple(sorted(type_of[tile] for tile in four)))
+        by_type.add(tuple(sorted(TYPE_OF[tile] for tile in four)))
         a, b, c, d = four
         pairs = sum(tiles.strength(one, two) > 90 for one, two in ((a, b), (a, c), (a, d), (b, c), (b, d), (c, d)))
         one_pair += pairs > 0
@@ -82,7 +91,14 @@ def test_doubtful_comparisons(first: str, second: str, result: str) -> None:
     [
         ("2-4 1-4", "value", None, 8, 16),
         ("6-6 2-4", "value", None, 8, 1),
+        ("6-6 1-2", "value", None, 8, 1),
+        ("1-1 2-4", "value", None, 8, 2),
         ("1-1 1-2", "value", None, 8, 2),
+        # The 1-2 as a six, fifteenth, and as a three, seventeenth; the 2-4 likewise.
+        ("1-2 1-4", "value", None, 8, 16),
+        ("1-2 3-4", "value", None, 3, 14),
+        ("2-4 2-5", "value", None, 3, 14),
+        ("1-2 4-5", "value", None, 5, 12),
         ("4-4 2-6", "value", None, 6, 3),
         ("6-6 1-1", "value", None, 4, 1),
         ("5-6 1-6", "value", None, 8, 8),
