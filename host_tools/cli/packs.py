@@ -66,7 +66,7 @@ def list_packs(as_json: bool) -> None:
         print_json([{"name": pack.name, "title": pack.title} for pack in loaded])
         return
     for pack in loaded:
-        console().print(f"{pack.name}  {pack.title}")
+        console().print(f"{pack.name}  {_(pack.title)}")
 
 
 @packs.command()
@@ -78,8 +78,8 @@ def show(name: str, as_json: bool) -> None:
     if as_json:
         print_json(pack.as_dict())
         return
-    rows = table(_("value"), _("is"), _("from"), title=f"{pack.name}: {pack.title}")
+    rows = table(_("value"), _("is"), _("from"), title=f"{pack.name}: {_(pack.title)}")
     for key in sorted(pack.values):
         value = pack[key]
-        rows.add_row(key, value if isinstance(value, str) else json.dumps(value), pack.source(key))
+        rows.add_row(key, value if isinstance(value, str) else json.dumps(value), _(pack.source(key)))
     console().print(rows)

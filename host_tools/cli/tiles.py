@@ -84,7 +84,7 @@ def compare(hands: tuple[str, ...], pack: str, options: Options, batch: BinaryIO
 
     def handle(case: Any) -> dict[str, Any]:
         if case is hands:
-            four = rules.parse_tiles(case, 4, _("the two hands"))
+            four = rules.parse_tiles(case, 4, _("the case"))
             case = {"first": [four[0].face, four[1].face], "second": [four[2].face, four[3].face]}
         parts = fields(case, ("first", "second"))
         first, second = rules.parse_pair(parts["first"], "first"), rules.parse_pair(parts["second"], "second")
@@ -206,8 +206,9 @@ def settle_table(
 ) -> None:
     """Settle a whole table against the bank, with coverage, copies, commission and the dealer's signals.
 
-    CASE is JSON: {"bank":HANDS,"players":[{"position":2,"hands":HANDS,"stake":5000},..]} with the players in the
-    order of action; HANDS is {"high":[..],"low":[..]}, or four tiles left in one stack, which are set by the house way.
+    CASE is JSON: {"bank":HANDS,"players":[{"position":2,"hands":HANDS,"stake":5000},..]} with the players by deal
+    position, in the order of action; HANDS is {"high":[..],"low":[..]}, or four tiles left in one stack, which are set
+    by the house way.
     "banks":[60000,30000] are the cents of the front bank and those behind it; "player_banks":true makes them pay
     commission on what they win.
     """
@@ -261,7 +262,7 @@ def settle_table(
         }
         console().print(f"{_('bank')}: {_names(result['bank']['high'])} / {_names(result['bank']['low'])}")
         rows = table(
-            _("position"), _("high hand"), _("low hand"), _("result"), _("net"), _("commission"), _("returned"),
+            _("deal position"), _("high hand"), _("low hand"), _("result"), _("net"), _("commission"), _("returned"),
             _("dealer"),
         )  # fmt: skip
         for one in result["players"]:
@@ -328,7 +329,7 @@ def explain(
             rows.add_row("*" if played else "", *(f"{_names(split[one])}: {split[one + '_name']}" for one in SIDES))
         console().print(rows)
         console().print(_("rule {rule} of {house_way}, version {version}: {text}").format(**result))
-        console().print(_("source: {source}").format(**result))
+        console().print(_("source: {source}").format(source=_(result["source"])))
         if result["ends"]:
             console().print(result["ends"])
 
@@ -386,6 +387,11 @@ def advise(
                 percent(split["expected_percent"] / 100),
             )
         console().print(rows)
+        console().print(
+            _("against a bank that sets the unseen tiles by {way}, version {version}").format(
+                way=result["opponent_way"], version=result["version"]
+            )
+        )
 
     answer(four, batch, handle, show, as_json)
 
@@ -402,7 +408,7 @@ def ways(as_json: bool) -> None:
         return
     rows = table(_("name"), _("version"), _("title"), _("source"))
     for way in loaded:
-        rows.add_row(way.name, way.version, _(way.title), way.source)
+        rows.add_row(way.name, way.version, _(way.title), _(way.source))
     console().print(rows)
     for way in loaded:
         if way.ends:

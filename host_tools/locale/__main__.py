@@ -2,7 +2,7 @@
 
     python -m host_tools.locale
 
-Texts come from `_("...")` in the sources, the help of every command, the data of the house ways and ranking texts, and
+Texts come from `_("...")` in the sources, the help of every command, the data of house ways and rule packs, and
 the few words that click prints itself. New texts are left empty in the .po file, for a person to translate; then run
 this again.
 """
@@ -25,7 +25,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from dragoneye import protocol
-from dragoneye.rules.packs import WAGERS
+from dragoneye.rules.packs import NAMES, WAGERS, load
 from host_tools.i18n import LANGUAGES
 
 FOLDER = Path(__file__).parent
@@ -99,7 +99,7 @@ def _texts_of(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
 def _house_ways() -> Iterator[tuple[str, str]]:
     for path in sorted((SOURCES / "rules" / "data" / "house_ways").glob("*.json")):
         way = json.loads(path.read_text(encoding="utf-8"))
-        for text in (way["title"], way.get("ends", ""), *(rule["text"] for rule in way["rules"])):
+        for text in (way["title"], way["source"], way.get("ends", ""), *(rule["text"] for rule in way["rules"])):
             if text:
                 yield text, path.name
 
@@ -108,6 +108,14 @@ def _ranking_texts() -> Iterator[tuple[str, str]]:
     path = SOURCES / "rules" / "data" / "ranking_texts.json"
     for text in json.loads(path.read_text(encoding="utf-8")).values():
         yield text["title"], path.name
+
+
+def _packs() -> Iterator[tuple[str, str]]:
+    for name in NAMES:
+        pack = load(name)
+        yield pack.title, f"{name}.json"
+        for key in sorted(pack.values):
+            yield pack.source(key), f"{name}.json"
 
 
 def _controller() -> Iterator[tuple[str, str]]:
@@ -143,7 +151,7 @@ def template() -> Catalog:
     catalogue = Catalog(domain=DOMAIN, project="dragoneye-table", charset="utf-8")
     for file, _line, message, _comments, _context in extract_from_dir(SOURCES, keywords={"_": None}):
         catalogue.add(message, locations=[(file, 0)])
-    for text, where in (*_texts_of(cli, "tablectl"), *_house_ways(), *_ranking_texts(), *_controller()):
+    for text, where in (*_texts_of(cli, "tablectl"), *_house_ways(), *_ranking_texts(), *_packs(), *_controller()):
         catalogue.add(text, locations=[(where, 0)])
     for words in CLICK:
         catalogue.add(words, locations=[("click", 0)])

@@ -75,7 +75,7 @@ def cover(bets: Sequence[tuple[int, int]], banks: Sequence[int]) -> list[Cover]:
     left = [whole(bank, 0, MOST, _("a bank")) for bank in banks]
     covers = []
     for position, bet in bets:
-        open_part = whole(bet, 1, MOST, _("the bet of position {position}").format(position=position))
+        open_part = whole(bet, 1, MOST, _("the bet of deal position {position}").format(position=position))
         parts = []
         for number in range(len(left)):
             part = min(left[number], open_part)
@@ -112,11 +112,11 @@ def offer(
     whole(positions, 6, 8, _("positions"))
     whole(last, 1, positions, _("last bank"))
     whole(hands_in_a_row, 0, 1, _("hands in a row"))
-    for named, what in ((accepts, _("a position that accepts")), (played or (), _("a position that played"))):
+    for named, what in ((accepts, _("a seat that accepts")), (played or (), _("a seat that played"))):
         for position in named:
             whole(position, 2, positions, what)
             if list(named).count(position) > 1:
-                raise BadInput(_("position {position} is there twice").format(position=position))
+                raise BadInput(_("seat {position} is there twice").format(position=position))
     asked = [(last - 1 + step) % positions + 1 for step in range(1, positions + 1)]
     if hands_in_a_row and last != 1:
         asked = [last, *asked[:-1]]

@@ -79,13 +79,13 @@ def hands_in_play(order: Order, bets: Collection[int] | None = None, dead: int |
     """
     last = len(order.deal)
     if dead is not None:
-        whole(dead, 2, last, _("the dead hand's position"))
+        whole(dead, 2, last, _("the dead hand's deal position"))
     for position in bets or ():
-        whole(position, 2, last, _("a position with a bet"))
+        whole(position, 2, last, _("a deal position with a bet"))
         if list(bets or ()).count(position) > 1:
-            raise BadInput(_("position {position} is there twice").format(position=position))
+            raise BadInput(_("deal position {position} is there twice").format(position=position))
         if position == dead:
-            raise BadInput(_("position {position} is the dead hand; it cannot bet").format(position=position))
+            raise BadInput(_("deal position {position} is the dead hand; it cannot bet").format(position=position))
     action = tuple(one for one in order.action if (bets is None or one in bets) and one != dead)
     return Hands(action, tuple(one for one in order.deal if one != 1 and one not in action))
 

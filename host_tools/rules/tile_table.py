@@ -77,10 +77,10 @@ def settle(
     >>> done.players[0].net, done.players[0].returned, done.bank_nets
     (5700, 4000, (-6000,))
     """
-    positions = [whole(player.position, 2, pack["positions"], _("position")) for player in players]
+    positions = [whole(player.position, 2, pack["positions"], _("deal position")) for player in players]
     for position in positions:
         if positions.count(position) > 1:
-            raise BadInput(_("position {position} is there twice").format(position=position))
+            raise BadInput(_("deal position {position} is there twice").format(position=position))
     tiles.one_set(tile for hands in [bank, *(player.hands for player in players)] for tile in (*hands.high, *hands.low))
     bets = [(player.position, whole(player.stake, 1, pack["stake_max"], _("stake"))) for player in players]
     covers = cover(bets, [sum(stake for _position, stake in bets)] if banks is None else banks)

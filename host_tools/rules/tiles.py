@@ -382,7 +382,10 @@ def splits(four: Sequence[Tile]) -> list[Hands]:
     a, b, c, d = tiles
     found = []
     for one, two in (((a, b), (c, d)), ((a, c), (b, d)), ((a, d), (b, c))):
-        hands = Hands(one, two) if strength(*one) >= strength(*two) else Hands(two, one)
+        # Of two copies the one with the better tile is the high hand, so that one split is not told in two ways.
+        if (strength(*two), one) > (strength(*one), two):
+            one, two = two, one
+        hands = Hands(one, two)
         if hands not in found:
             found.append(hands)
     return found

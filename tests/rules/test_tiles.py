@@ -30,6 +30,19 @@ def test_the_table_is_the_one_that_its_script_makes() -> None:
     assert make_tile_ranks.PATH.read_text(encoding="utf-8") == make_tile_ranks.make()
 
 
+def test_splits_part_the_tiles_in_different_ways_with_the_better_hand_high() -> None:
+    for four in {tuple(sorted(four)) for four in combinations(DECK, 4)}:
+        found = tiles.splits(four)
+        partings = {frozenset((tuple(sorted(one.high)), tuple(sorted(one.low)))) for one in found}
+        wanted = {
+            frozenset((tuple(sorted((four[0], other))), tuple(sorted(four[n] for n in range(1, 4) if n != place))))
+            for place, other in enumerate(four[1:], 1)
+        }
+        assert partings == wanted
+        assert len(found) == len(wanted)
+        assert all(tiles.strength(*one.high) >= tiles.strength(*one.low) for one in found)
+
+
 def test_a_set_is_32_tiles_of_21_faces_and_16_types() -> None:
     assert (len(DECK), len(set(DECK)), len(set(TYPE_OF.values()))) == (32, 21, 16)
     assert set(Counter(TYPE_OF[tile] for tile in DECK).values()) == {2}
