@@ -108,6 +108,7 @@ def main() -> None:
         sys.exit(130)
     except (BadInput, click.ClickException) as error:
         message = error.format_message() if isinstance(error, click.ClickException) else i18n.controller(str(error))
+        message = i18n.system(message)
         if "--json" in sys.argv:
             print_json({"error": message})
         else:
@@ -119,7 +120,7 @@ def main() -> None:
         sys.exit(1)
     except OSError as error:
         _drop_output()
-        click.echo(f"tablectl: {i18n._('error')}: {error}", err=True)
+        click.echo(f"tablectl: {i18n._('error')}: {i18n.system(str(error))}", err=True)
         sys.exit(2)
 
 

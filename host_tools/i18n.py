@@ -11,6 +11,15 @@ from typing import Any
 
 LANGUAGES = ("en", "es")
 _FOLDER = Path(__file__).parent / "locale"
+# What the operating system says about a file that cannot be used.
+SYSTEM = (
+    "No such file or directory",
+    "Permission denied",
+    "Is a directory",
+    "Not a directory",
+    "File name too long",
+    "No space left on device",
+)
 _FILLED = re.compile("%[sd]")
 
 _chosen = "en"
@@ -57,6 +66,13 @@ def controller(text: str) -> str:
         if found:
             # One word alone is a name for machines, such as a field's.
             return words % tuple(controller(part) if " " in part else part for part in found.groups())
+    return text
+
+
+def system(text: str) -> str:
+    """A message in which the operating system says in English why it refuses, with that part in the chosen language."""
+    for words in SYSTEM:
+        text = text.replace(words, _catalogue.gettext(words))
     return text
 
 

@@ -19,15 +19,16 @@ def answer(
     show: Callable[[dict[str, Any]], None],
     as_json: bool,
 ) -> None:
-    """Handle the batch, or the one case (empty when the command line gave none), and print what comes of it.
+    """Handle the batch, or the one case (None or no words when the command line gave none), and print what comes of it.
 
     A batch always prints JSON lines and ends with exit code 2 if a line could not be done.
     """
+    given = case is not None and case != ()
     if batch is not None:
-        if case:
+        if given:
             raise click.UsageError(_("give either a case or --batch, not both"))
         sys.exit(run_batch(batch, handle))
-    if not case:
+    if not given:
         raise click.UsageError(_("give a case, or --batch FILE (- is stdin); see --help"))
     result = handle(case)
     if as_json:

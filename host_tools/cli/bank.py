@@ -59,7 +59,7 @@ def decides(
         )
 
     case = {key: value for key, value in (("front", front), ("action", action)) if value is not None}
-    answer(case, batch, handle, show, as_json)
+    answer(case or None, batch, handle, show, as_json)
 
 
 def _bet(text: str) -> list[int]:
@@ -117,7 +117,7 @@ def covers(
         console().print(rows)
 
     case = {"banks": list(banks), "bets": [_bet(bet) for bet in bets]} if banks or bets else {}
-    answer(case, batch, handle, show, as_json)
+    answer(case or None, batch, handle, show, as_json)
 
 
 @bank.command("next")

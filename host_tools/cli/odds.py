@@ -72,13 +72,13 @@ def tile_odds(player_way: str, bank_way: str, pack: str, options: Options, as_js
             player=player_way, bank=bank_way, zero_rule=chosen["zero_rule"]
         )
     )
+    for way in {way.name: way for way in (player, bank) if way is not None and way.ends}.values():
+        console().print(f"{way.name}: {_(way.ends)}")
     console().print(
         _("house edge {edge} with a commission of {commission} on wins").format(
             edge=percent(found.house_edge), commission=percent(Fraction(found.commission_bp, 10_000), 2)
         )
     )
-    for way in {way.name: way for way in (player, bank) if way is not None and way.ends}.values():
-        console().print(f"{way.name}: {_(way.ends)}")
 
 
 @odds.command("wagers")

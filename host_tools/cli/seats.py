@@ -61,7 +61,7 @@ def seats(
         )
         if value is not None
     }
-    answer(case, batch, lambda one: _handle(one, chosen), _show, as_json)
+    answer(case or None, batch, lambda one: _handle(one, chosen), _show, as_json)
 
 
 def _handle(case: Any, pack: Pack) -> dict[str, Any]:

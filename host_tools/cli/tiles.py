@@ -188,7 +188,7 @@ def settle(
         if not (player and bank and stake is not None):
             raise click.UsageError(_("settle needs --player, --bank and --stake, or --batch"))
         case = {"player": _hands_of(player), "bank": _hands_of(bank), "stake": stake}
-    answer(case, batch, handle, show, as_json)
+    answer(case or None, batch, handle, show, as_json)
 
 
 def _hands_of(four: tuple[str, ...]) -> dict[str, list[str]]:
@@ -279,7 +279,7 @@ def settle_table(
         console().print(rows)
         console().print(_("bank net: {nets}").format(nets=" / ".join(money(net) for net in result["bank_nets"])))
 
-    answer(parse_json(case, "CASE") if case else None, batch, handle, show, as_json)
+    answer(parse_json(case, "CASE") if case is not None else None, batch, handle, show, as_json)
 
 
 @tiles.command()

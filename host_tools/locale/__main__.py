@@ -26,7 +26,7 @@ from babel.messages.pofile import read_po, write_po
 
 from dragoneye import protocol
 from dragoneye.rules.packs import NAMES, WAGERS, load
-from host_tools.i18n import LANGUAGES
+from host_tools.i18n import LANGUAGES, SYSTEM
 
 FOLDER = Path(__file__).parent
 SOURCES = FOLDER.parent
@@ -155,6 +155,8 @@ def template() -> Catalog:
         catalogue.add(text, locations=[(where, 0)])
     for words in CLICK:
         catalogue.add(words, locations=[("click", 0)])
+    for text in SYSTEM:
+        catalogue.add(text, locations=[("system", 0)])
     for text in WAGERS:
         catalogue.add(text, locations=[("wagers", 0)])
     return catalogue

@@ -34,7 +34,7 @@ def seconds(call: Callable[[], object], times: int = 1, repeat: int = 7) -> floa
 def rate(each: float, of: str) -> str:
     """ "12.3 million hands/s" for the seconds that each takes."""
     per_second = 1 / each
-    for size, word in ((1e6, " million"), (1e3, " thousand")):
+    for size, word in ((1e9, " billion"), (1e6, " million"), (1e3, " thousand")):
         if per_second >= size:
             return f"{per_second / size:.3g}{word} {of}/s"
     return f"{per_second:.3g} {of}/s"
