@@ -446,11 +446,12 @@ class EmulatedPico:
         for number, name in names.items():
             self._settle[number] = self.clock.create_alarm(self._settled_on(number))
             self.mcu.gpio[number].add_listener(self._pulsed(number, name))
-        for number in [pins["lock"], *self.wiring.selects]:
+        self._levels = [pins["lock"], self.wiring.reset, *self.wiring.selects]
+        for number in self._levels:
             self.mcu.gpio[number].add_listener(self._switched(number))
         pixels = _Pixels(self, pins["ring"])
         self.mcu.gpio[pins["ring"]].add_listener(lambda value, last: pixels.edge(int(value == GPIOPinState.HIGH)))
-        self._driven: dict[int, bool] = {}
+        self._driven: dict[int, int | None] = {}
         self.sync()
         spi = self.mcu.spi[self.board["spi"]["id"]]
         done = self.clock.create_alarm(lambda: spi.complete_transmit(self._miso))
@@ -476,7 +477,7 @@ class EmulatedPico:
                 self.wiring.output(number, 65535 if value == GPIOPinState.HIGH else 0)
             else:
                 self.wiring.undriven(number)
-            self._plan()
+            self.sync()
 
         return listener
 
@@ -518,24 +519,24 @@ class EmulatedPico:
         return settled
 
     def sync(self) -> None:
-        """Let the switches drive their pins: closed pulls low, open leaves it to the pull-up."""
-        for number in self.wiring.switches:
-            closed = bool(self.wiring.input(number))
-            if self._driven.get(number) != closed:
-                self._driven[number] = closed
-                if closed:
-                    self.mcu.gpio[number].set_input_value(False)
-                else:
+        """Let the switches and the readers' IRQ outputs drive their pins; what is open is left to the pull-up."""
+        for number in (*self.wiring.switches, *self.wiring.irqs):
+            level = self.wiring.level(number)
+            if number not in self._driven or self._driven[number] != level:
+                self._driven[number] = level
+                if level is None:
                     self.mcu.gpio[number].release_input()
+                else:
+                    self.mcu.gpio[number].set_input_value(bool(level))
         self._plan()
 
     def _plan(self) -> None:
-        due = self.table.due()
+        due = self.wiring.due()
         if due is not None:
             self._due_alarm.schedule(max(0, due * 1000 - self.clock.nanos))
 
     def _due(self) -> None:
-        self.table.advance(self.us)
+        self.wiring.advance(self.us)
         self.sync()
 
     # --- USB, flash, resets --------------------------------------------------------------------------------------
@@ -597,7 +598,7 @@ class EmulatedPico:
         self.boots += 1
         self.last_cause = cause
         self.connected = False
-        for number in [*self.wiring.motor, self.wiring.lock, self.wiring.buzzer, *self.wiring.selects]:
+        for number in [*self.wiring.motor, *self._levels, self.wiring.buzzer]:
             self.wiring.undriven(number)  # every pin is an input again
         for alarm in self._settle.values():
             alarm.cancel()

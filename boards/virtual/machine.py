@@ -126,8 +126,9 @@ class Pin:
     def _level(self):
         if self._function == "gpio" and (self._mode == Pin.OUT or (self._mode == Pin.OPEN_DRAIN and not self._out)):
             return self._out
-        if _host.wiring.input(self._id):
-            return 0
+        level = _host.wiring.level(self._id)
+        if level is not None:
+            return level
         # An open switch needs the pin's own pull-up. Without one the pin floats; here it then reads low, so that a
         # forgotten pull-up shows in every test and not only now and then.
         return 1 if self._pull is not None and self._pull & Pin.PULL_UP else 0

@@ -8,7 +8,7 @@ never on how long anything took. What a person could see on a real table after a
 is in `saved()`; what only electricity keeps (motor, button presses) is not.
 """
 
-from boards.virtual import prng
+from boards.virtual import field, mfrc522, prng
 
 # What the reader field answers.
 TAGS_OK = "ok"
@@ -23,16 +23,20 @@ SHAKE_GAP_US = 2000000  # jolts closer together than this belong to one shake (i
 MOTOR_MIN_MV = 6000  # DRV8871 under-voltage lock-out is 6.1..6.4 V (TI SLVSCY9, 6.5)
 LOCK_PULSE_US = 20000  # the solenoid needs this long to pull the bolt
 
+WEAK_DB = 33  # a face that leans over the reader is heard from this gain on; the one that lies on it at every gain
+LAYOUTS = ("shared", "apart")
+
 # Faults by name: what each needs, and with which values when nothing is said.
 FAULTS = {
     "missing": {"die": 0},
-    "two_faces": {"die": 0},
+    "two_faces": {"die": 0, "strong": False},
     "cocked": {"die": 0, "faces": 0},
     "stacked": {"die": 0},
     "foreign": {"uid": "04f0f0f0f0f0f0"},
     "dead_tag": {"die": 0, "face": 1},
     "collision": {},
-    "dead_reader": {},
+    "dead_reader": {"reader": None, "value": 0x00},
+    "weak_supply": {"reader": None},
     "unsettled": {},
     "motor_dead": {},
     "motor_jammed": {},
@@ -48,10 +52,11 @@ COMMANDS = {
     "service": ("to",),
     "tamper": ("to",),
     "supply": ("mv",),
-    "fault": ("name", "rolls", "die", "face", "faces", "uid"),
+    "fault": ("name", "rolls", "die", "face", "faces", "uid", "strong", "reader", "value"),
     "clear": ("name",),
     "seed": ("seed",),
     "settle": ("ms",),
+    "layout": ("to",),
 }
 
 
@@ -107,6 +112,10 @@ class Model:
     def __init__(self, seed=1, saved=None, tags=None, now=0):
         self.tags = tags or default_tags()
         self._uids = [[bytes.fromhex(uid) for uid in die] for die in self.tags]
+        self._die_tags = [[field.Tag(uid) for uid in die] for die in self._uids]
+        self._strangers = {}
+        self.layout = LAYOUTS[0]
+        self._rocked = False
         self.seed = seed
         self.shakes = 0
         self.attempts = 0
@@ -155,6 +164,7 @@ class Model:
             "service_on": self.service_on,
             "supply_mv": self.supply_mv,
             "settle_ms": self.settle_ms,
+            "layout": self.layout,
             "moving": self._turning,
         }
 
@@ -285,6 +295,89 @@ class Model:
             return [adjacent(face)]
         return [face]
 
+    # --- the field: boards.virtual.field.Field's world -----------------------------------------------------------
+
+    def tags_at(self, now):
+        """What lies in the readers' fields: (tag, gains) as field.Field wants it. A die shows 7 - the face below.
+
+        In the layout "shared" reader 1 covers all three dice and readers 2 and 3 those that lie nearest to them; in
+        "apart" each die lies over its own reader.
+        """
+        if self._has("collision"):
+            jammer = self._stranger("jammer")
+            present = [(jammer, (field.LOUD_DB,) * field.READERS)]
+        else:
+            present = []
+        moving = self.moving(now)
+        for die in range(3):
+            for face, needed in self._tumbling(now, die) if moving else self._lying(die):
+                if not self._has("dead_tag", die=die, face=face):
+                    present.append((self._die_tags[die][face - 1], self._gains(die, needed)))
+        foreign = self._has("foreign")
+        if foreign:
+            present.append((self._stranger(foreign["uid"]), self._gains(0, field.LOUD_DB)))
+        return present
+
+    def _gains(self, die, needed):
+        gains = [None] * field.READERS
+        gains[die] = needed
+        if self.layout == "shared":
+            gains[0] = needed
+        return gains
+
+    def _stranger(self, name):
+        if name not in self._strangers:
+            tag = field.Jammer(self.seed) if name == "jammer" else field.Tag(bytes.fromhex(name))
+            self._strangers[name] = tag
+        return self._strangers[name]
+
+    def _tumbling(self, now, die):
+        """Tags come and go while the dice tumble."""
+        chance = prng.Stream(self.seed, now // 5000, "tumble %d" % die).below(12)
+        return [(chance + 1, field.LOUD_DB)] if chance < 6 else []
+
+    def _lying(self, die):
+        """The faces of a die at rest that a reader may hear: (face, gain from which on)."""
+        face = 7 - self.dice[die]
+        if self._has("missing", die=die) or self._has("stacked", die=die):
+            return []  # the upper one of two stacked dice is out of the field
+        cocked = self._has("cocked", die=die)
+        leaning = self._has("two_faces", die=die)
+        if cocked and cocked["faces"] == 0:
+            return []
+        if cocked or leaning:
+            weak = not cocked and not leaning["strong"]
+            return [(face, field.LOUD_DB), (adjacent(face), WEAK_DB if weak else field.LOUD_DB)]
+        if die == 0 and self._rocked and self._has("unsettled"):
+            face = adjacent(face)
+        return [(face, field.LOUD_DB)]
+
+    def asked(self, now, woken):
+        """A reader sends a request. One that has been read and is woken again rocks over, if it is unsettled."""
+        self._reads += 1
+        if not self.moving(now):
+            self._fresh = True  # somebody looks: whatever moves the dice now is another shake
+        if woken:
+            self._rock()
+
+    def left(self, now):
+        """A reader's field goes off."""
+        self._rock()
+
+    def _rock(self):
+        if self._has("unsettled"):
+            for tag in self._die_tags[0]:
+                if tag.state in (field.ACTIVE, field.HALTED):
+                    self._rocked = not self._rocked
+                    return
+
+    def health(self, number):
+        """What is wrong with reader `number` (from 0), as mfrc522.Mfrc522 wants it."""
+        for fault in self.faults:
+            if fault["name"] in ("dead_reader", "weak_supply") and fault["reader"] in (None, number + 1):
+                return fault["value"] if fault["name"] == "dead_reader" else mfrc522.FLICKERS
+        return None
+
     # --- the other pins ------------------------------------------------------------------------------------------
 
     def advance(self, now):
@@ -401,6 +494,9 @@ class Model:
         """Lighter dice: they lie still so long after the motor stops (a short wait makes many rounds quick)."""
         self.settle_ms = _number("ms", args.get("ms"), 0, 10000)
 
+    def _do_layout(self, now, args):
+        self.layout = _one_of("to", args.get("to"), LAYOUTS)
+
     def _do_fault(self, now, args):
         name = args.get("name")
         if name not in FAULTS:
@@ -420,6 +516,12 @@ class Model:
             _number("face", fault["face"], 1, 6)
         if "faces" in fault and fault["faces"] not in (0, 2):
             raise Refused("faces must be 0 (no tag answers) or 2 (two faces answer), not %r" % (fault["faces"],))
+        if "strong" in fault and not isinstance(fault["strong"], bool):
+            raise Refused("strong must be true or false, not %r" % (fault["strong"],))
+        if fault.get("reader") is not None:
+            _number("reader", fault["reader"], 1, field.READERS)
+        if "value" in fault and fault["value"] not in (0x00, 0xFF):
+            raise Refused("value must be 0 or 255, what a dead reader's registers read as, not %r" % (fault["value"],))
         if "uid" in fault:
             self._check_uid(fault["uid"])
         self.faults.append(fault)

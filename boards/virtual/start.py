@@ -90,7 +90,7 @@ class Host:
                 self._handle(json.loads(line))
                 wait_ms = 0
             now = ticks_us()
-            self.table.advance(now)
+            self.wiring.advance(now)
             machine.serve(now)
             self.touch()
         finally:
@@ -142,7 +142,7 @@ class Host:
             if left <= 0:
                 return
             wait = min(left, 20000)
-            for due in (self.table.due(), machine.due()):
+            for due in (self.wiring.due(), machine.due()):
                 if due is not None:
                     wait = min(wait, max(0, due - ticks_us()))
             if wait >= 1000 and not self._busy:
@@ -154,7 +154,7 @@ class Host:
     def idle_ms(self):
         """How long a wait may last before a timer or the model is due."""
         wait = 20
-        for due in (self.table.due(), machine.due()):
+        for due in (self.wiring.due(), machine.due()):
             if due is not None:
                 wait = min(wait, max(0, (due - ticks_us()) // 1000))
         return wait

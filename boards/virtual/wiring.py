@@ -4,11 +4,35 @@
 on the other. A board.json that names other pins rewires the virtual table as well.
 """
 
-from boards.virtual.sensor import TagSensor
+from boards.virtual.field import Field
+from boards.virtual.mfrc522 import Mfrc522
+from boards.virtual.sensor import READ, TagSensor
 
 SWITCHES = ("lid", "tamper", "button", "service")
 BACK = {"lid": {"to": "shut"}, "button": {"to": "release"}}  # how a bouncing contact falls back
 LOG_MAX = 128
+
+
+class _Either:
+    """At the first reader's place: the chip, or the stand-in sensor for firmware whose first byte asks for it."""
+
+    def __init__(self, chip, sensor):
+        self._chip = chip
+        self._sensor = sensor
+        self._taken = chip
+
+    def select(self):
+        self._taken = None
+
+    def deselect(self):
+        if self._taken is not None:
+            self._taken.deselect()
+
+    def transfer(self, byte):
+        if self._taken is None:
+            self._taken = self._sensor if byte == READ else self._chip
+            self._taken.select()
+        return self._taken.transfer(byte)
 
 
 class Wiring:
@@ -29,8 +53,13 @@ class Wiring:
         self.buzzer = pins["buzzer"]
         self.current = pins["motor_current"]
         self.supply = pins["supply"]
-        # The stand-in sensor sits at the first reader's place; the others' places are empty.
-        self.selects = {pins["reader_cs"][0]: TagSensor(table, clock)}
+        # The table has every reader that the board has a place for; which of them it uses is the firmware's business.
+        air = Field(table)
+        self.readers = [Mfrc522(air, number, clock, health=table.health) for number in range(len(pins["reader_cs"]))]
+        self.selects = dict(zip(pins["reader_cs"], self.readers))
+        self.selects[pins["reader_cs"][0]] = _Either(self.readers[0], TagSensor(table, clock))
+        self.reset = pins["reader_reset"]
+        self.irqs = dict(zip(pins["reader_irq"], self.readers))
         self.spi_id = board["spi"]["id"]
         self.i2c = {}  # address -> device with write(bytes) and read(n)
         self._selected = None
@@ -62,6 +91,9 @@ class Wiring:
             elif self._selected is device:
                 self._selected = None
                 device.deselect()
+        elif pin == self.reset:
+            for chip in self.readers:
+                chip.reset_pin(1 if duty else 0)
         elif pin == self.lock:
             level = 1 if duty else 0
             self.note("lock", level)
@@ -73,14 +105,31 @@ class Wiring:
                 self.note("buzzer", sound[0])
 
     def undriven(self, pin):
-        """A pin becomes an input. The motor driver's inputs have pull-downs, chip selects pull-ups."""
-        self.output(pin, 65535 if pin in self.selects else 0)
+        """A pin becomes an input. The motor driver's inputs have pull-downs, the readers' pins pull-ups."""
+        self.output(pin, 65535 if pin in self.selects or pin == self.reset else 0)
 
-    def input(self, pin):
-        """True: something pulls the pin low; False: a switch leaves it open; None: nothing is wired to it."""
+    def level(self, pin):
+        """What is wired to a pin drives it to 0 or 1; None: nothing does (an open switch, an open drain)."""
         if pin in self.switches:
-            return self.table.switch_closed(self.switches[pin])
+            return 0 if self.table.switch_closed(self.switches[pin]) else None
+        if pin in self.irqs:
+            return self.irqs[pin].irq_pin()
         return None
+
+    def advance(self, now):
+        """Do what is due by now on the table and in the chips."""
+        self.table.advance(now)
+        for chip in self.readers:
+            chip.catch_up(now)
+
+    def due(self):
+        """When something that pins can show changes by itself next, or None."""
+        due = self.table.due()
+        for chip in self.readers:
+            at = chip.due()
+            if at is not None and (due is None or at < due):
+                due = at
+        return due
 
     def analog(self, pin):
         """What the 12-bit converter reads on a pin, 0..4095; 0 where nothing is wired."""
