@@ -11,7 +11,7 @@ from dragoneye.config import digest, read_config
 from dragoneye.controller import Controller
 from dragoneye.drivers import board as parts
 from dragoneye.drivers.console import Console
-from dragoneye.drivers.tagsensor import ReaderFault
+from dragoneye.drivers.mfrc522 import ReaderFault
 from dragoneye.journal import Journal
 from dragoneye.protocol import SHAKING
 from dragoneye.rules import packs
@@ -27,6 +27,8 @@ COLLECT_MS = 250
 DEAF_MS = 5000
 # The motor coasts for this long; current after that while it is off means that it is stuck on.
 COAST_MS = 500
+# Between two looks at the readers while nothing rolls.
+READERS_MS = 1000
 
 JOURNAL = "/journal"
 
@@ -112,6 +114,7 @@ class App:
             parts.reset_cause(),
             self.clock.now(),
             trouble,
+            len(self.board.reader.gains),
         )
         self.controller.more_stats = self._stats
         self.controller.table.stop_now = self.board.shaker.off
@@ -119,6 +122,8 @@ class App:
         self._shake_task = None
         self._moved_at = self.clock.now()
         self._collected_at = self.clock.now()
+        # The readers need a moment after their reset.
+        self._readers_at = self.clock.now() - READERS_MS + TICK_MS
         self.report(self.controller.table.lid, not self.board.lid.active)
         self.report(self.controller.table.tamper, not self.board.tamper.active)
 
@@ -228,6 +233,17 @@ class App:
             if stuck:
                 self.report(table.set_fault, "MOTOR_STUCK", "%d mA while off" % board.shaker.milliamps())
 
+        if table.state not in round.ROLLING and now - self._readers_at > READERS_MS and not board.reader.busy:
+            self._readers_at = now
+            self._reader_trouble(board.reader.trouble())
+
+    def _reader_trouble(self, words):
+        """A reader does not answer as it should, as `words` say, or (None) all do again."""
+        table = self.controller.table
+        table.standing["READER"] = words
+        if words:
+            self.report(table.set_fault, "READER", words)
+
     def _effects(self):
         for effect, value in self.controller.table.take_effects():
             if effect == round.STOP:
@@ -244,7 +260,7 @@ class App:
                 gc.collect()
                 self._shake_task = asyncio.create_task(self._guarded("shaker", self._shake(*value)))
             elif effect == round.READ:
-                asyncio.create_task(self._guarded("reader", self._read(value)))
+                asyncio.create_task(self._guarded("reader", self._read(*value)))
             elif effect == round.UNLOCK:
                 asyncio.create_task(self._guarded("lock", self.board.unlock()))
 
@@ -254,7 +270,7 @@ class App:
         except asyncio.CancelledError:
             raise
         except ReaderFault as error:
-            self.report(self.controller.table.set_fault, "READER", str(error))
+            self._reader_trouble(str(error))
         except Exception as error:
             self._died(name, error)
 
@@ -263,8 +279,8 @@ class App:
         self._shake_task = None
         self.report(self.controller.table.shaken, roll, moved)
 
-    async def _read(self, roll):
-        tags = await self.board.reader.scan()
+    async def _read(self, roll, step):
+        tags = await self.board.reader.scan(step)
         self.report(self.controller.table.tags, roll, tags)
 
 

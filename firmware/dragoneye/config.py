@@ -9,10 +9,34 @@ from dragoneye.rules import packs, reading
 
 CONFIG_FORMAT = 1
 
+READERS_MAX = 3
+# What the reader chip's receiver can be set to (MFRC522, 9.3.3.6), and the usual ladder: from there a pass that saw two
+# faces of one die is done again with less.
+GAINS_DB = (18, 23, 33, 38, 43, 48)
+GAIN_DB = (33, 23, 18)
+
 
 def digest(data):
     """The first 16 hex digits of SHA-256."""
     return hexlify(sha256(data).digest()).decode()[:16]
+
+
+def check_readers(config):
+    """Raise ValueError unless `readers`, `gain_db` and `reader_irq` of a configuration, if given, are usable."""
+    count = config.get("readers", 1)
+    if not packs.is_int(count) or not 1 <= count <= READERS_MAX:
+        raise ValueError("readers is %r; allowed: 1 to %d" % (count, READERS_MAX))
+    gains = config.get("gain_db", GAIN_DB)
+    falling = isinstance(gains, (list, tuple)) and 1 <= len(gains) <= len(GAINS_DB)
+    if falling:
+        for place, gain in enumerate(gains):
+            if not packs.is_int(gain) or gain not in GAINS_DB or (place and gain >= gains[place - 1]):
+                falling = False
+    if not falling:
+        allowed = ", ".join([str(gain) for gain in GAINS_DB])
+        raise ValueError("gain_db is %r; allowed: one or more of %s, each lower than the one before" % (gains, allowed))
+    if not isinstance(config.get("reader_irq", False), bool):
+        raise ValueError("reader_irq is %r; allowed: true or false" % (config["reader_irq"],))
 
 
 def read_config(path="/config.json"):
@@ -31,6 +55,7 @@ def read_config(path="/config.json"):
         registry = reading.registry_of(config["dice"])
         if config["eye"] not in (0, 1, 2):
             raise ValueError("eye is %r; allowed: 0, 1 or 2" % (config["eye"],))
+        check_readers(config)
     except BadInput:
         raise
     except (KeyError, TypeError, AttributeError) as error:

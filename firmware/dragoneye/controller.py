@@ -29,10 +29,10 @@ class Controller:
 
     `identity` is what `hello` tells of the board and the firmware; `pack`, `registry`, `eye` and `settings` make the
     table. `cause` is why the board started. A configuration that could not be used is given as `trouble`, a
-    (fault code, words) pair; then the other four may be those of an empty table.
+    (fault code, words) pair; then the other four may be those of an empty table. `gain_steps`: as for the table.
     """
 
-    def __init__(self, journal, pack, registry, eye, settings, identity, cause, now, trouble=None):
+    def __init__(self, journal, pack, registry, eye, settings, identity, cause, now, trouble=None, gain_steps=1):
         self.journal = journal
         self.identity = identity
         self.counters = {
@@ -45,6 +45,7 @@ class Controller:
             "voids": 0,
             "dropped": 0,
         }
+        self._void_reasons = {}
         self._out = []
         self._answers = []
         self._session = None
@@ -74,7 +75,7 @@ class Controller:
             self._unread = True
         self.boot = journal.state["boot"] + 1
         self._record("boot", dict(identity, cause=cause))
-        self.table = round.Table(pack, registry, eye, settings, journal.state, self._record, now)
+        self.table = round.Table(pack, registry, eye, settings, journal.state, self._record, now, gain_steps)
         self._started = True
         if self._broken:
             self._fail(self._broken)
@@ -94,6 +95,7 @@ class Controller:
             return 0
         if kind == "void":
             self.counters["voids"] += 1
+            self._void_reasons[data["reason"]] = self._void_reasons.get(data["reason"], 0) + 1
         elif kind == "settled":
             self.counters["rolls"] += 1
         try:
@@ -291,7 +293,8 @@ class Controller:
 
     def stats(self):
         """Counters since the boot, and what the app adds (memory, task times)."""
-        answer = dict(self.counters)
+        answer = {"void_reasons": self._void_reasons, "reading": self.table.tally.as_dict()}
+        answer.update(self.counters)
         answer["uptime_ms"] = self._now - self._boot_at
         answer["acked"] = self.journal.acked
         answer["sendable"] = self._sendable()

@@ -178,6 +178,7 @@ VOIDS = {
     "foreign_tag": "a tag that is on none of the dice",
     "unresolved": "a collision of tags was not resolved",
     "two_faces": "two faces of one die were read",
+    "cocked": "a die lies cocked: two adjacent faces of it were read",
     "die_missing": "fewer than three dice were read",
     "not_settled": "no two readings in a row agreed",
     "supervisor": "voided by a supervisor",

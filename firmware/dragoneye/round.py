@@ -24,7 +24,7 @@ from dragoneye.rules import reading, wagers
 from dragoneye.rules.streak import Streak
 from dragoneye.text import show
 
-# What `take_effects` gives the board.
+# What `take_effects` gives the board: SHAKE with (roll, jolts), READ with (roll, step of the gain ladder).
 SHAKE = "shake"
 STOP = "stop"
 READ = "read"
@@ -112,16 +112,19 @@ def fold(state, record):
 class Table:
     """One table. `state` is the durable state at start, `record(kind, data)` writes one record and returns its id.
 
-    `registry` maps tag UIDs to (die, face), `eye` is the index of the dragon's eye die, `settings` as SETTINGS. A
-    round that was open without a locked result at start is recorded void; a locked one waits for the lid.
+    `registry` maps tag UIDs to (die, face), `eye` is the index of the dragon's eye die, `settings` as SETTINGS,
+    `gain_steps` how many steps the readers' gain ladder has. A round that was open without a locked result at start is
+    recorded void; a locked one waits for the lid.
     """
 
-    def __init__(self, pack, registry, eye, settings, state, record, now):
+    def __init__(self, pack, registry, eye, settings, state, record, now, gain_steps=1):
         self.pack = pack
         self.registry = registry
         self.eye = eye
         self.settings = dict(SETTINGS)
         self.settings.update(settings)
+        self.gain_steps = gain_steps
+        self.tally = reading.Tally()
         self._record = record
         self.effects = []
         self.changed = True
@@ -543,17 +546,23 @@ class Table:
             return
         verdict = self._reader.add(tags)
         if verdict is None:
-            self.effects.append((READ, self._roll))
+            self._read()
             return
         values, reason = verdict
         self.changed = True
         if reason is not None:
+            if reason == reading.DIE_MISSING:
+                self.tally.void(self._reader.absent)
             self._void(reason)
             if reason == reading.FOREIGN_TAG:
                 foreign = sorted([uid for uid in tags if uid not in self.registry])
                 self.set_fault("TAMPER", "foreign tag " + ", ".join(foreign)[:60], now)
             return
+        self.tally.result(values)
         self._lock(list(values), None)
+
+    def _read(self):
+        self.effects.append((READ, (self._roll, self._reader.step)))
 
     def lid_moved(self, now):
         """An edge of the lid switch, however short: while the dice roll it voids the roll."""
@@ -661,9 +670,9 @@ class Table:
         if self.state == SETTLING:
             self.changed = True
             self.state = READING
-            self._reader = reading.Reader(self.registry, self.settings["read_tries"])
+            self._reader = reading.Reader(self.registry, self.settings["read_tries"], self.gain_steps)
             self._deadline = now + self.settings["read_timeout_ms"]
-            self.effects.append((READ, self._roll))
+            self._read()
         elif self.state == SHAKING:
             self._last_shake = now
             self._void("shake_timeout")

@@ -243,6 +243,7 @@ class Rig(Steps):
         """Everything that the table is, and how many records there are."""
         inner = {key: value for key, value in vars(self.table).items() if key not in ("pack", "registry", "_record")}
         inner["streak"] = self.table.streak.as_dict()
+        inner["tally"] = self.table.tally.as_dict()
         if self.table._reader is not None:
             inner["_reader"] = {key: str(value) for key, value in vars(self.table._reader).items()}
         return {"records": len(self.records), "view": self.view(), "table": copy.deepcopy(inner)}

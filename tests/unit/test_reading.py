@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoneye.rules import reading
-from dragoneye.rules.reading import DIE_MISSING, FOREIGN_TAG, NOT_SETTLED, TWO_FACES, UNRESOLVED, Reader, judge
+from dragoneye.rules.reading import COCKED, DIE_MISSING, FOREIGN_TAG, NOT_SETTLED, TWO_FACES, UNRESOLVED, Reader, judge
 
 # Some share a prefix, as tags of one batch do. TAGS[die][face - 1] is the tag on that face.
 TAGS = [[f"04A1{die}{face}80" for face in range(1, 7)] for die in range(3)]
@@ -66,6 +67,9 @@ def test_any_tags_give_the_three_values_or_a_void_with_a_true_reason(tags: set[s
         (lying_on(1, 2), DIE_MISSING),
         (lying_on(1, 2, 3) | {TAGS[1][5]}, TWO_FACES),
         (lying_on(1, 2) | {TAGS[1][5]}, TWO_FACES),
+        (lying_on(1, 2, 3) | {TAGS[1][4]}, TWO_FACES),
+        (lying_on(1, 2, 3) | {TAGS[1][0], TAGS[1][5]}, TWO_FACES),
+        (lying_on(1, 2, 3) | {TAGS[0][1], TAGS[1][4]}, TWO_FACES),
         (lying_on(1, 2, 3) | {"04A10"}, FOREIGN_TAG),
         (lying_on(1, 2) | {"04A10"}, FOREIGN_TAG),
     ],
@@ -75,7 +79,19 @@ def test_what_is_no_result_says_why(tags: set[str] | None, reason: str) -> None:
     # The reader says the same when it has used up its passes.
     reader = Reader(REGISTRY, 2)
     verdicts = [reader.add(tags) for _ in range(1 if reason == FOREIGN_TAG else 2)]
-    assert verdicts[-1] == (None, reason)
+    # Two faces that share an edge are a cocked die; opposite ones, or more, are none.
+    assert verdicts[-1] == (None, COCKED if cocked(tags) else reason)
+
+
+def faces_of(tags: Collection[str] | None, die: int) -> list[int]:
+    """The faces of a die that were read."""
+    return [face for face in range(1, 7) if TAGS[die][face - 1] in (tags or ())]
+
+
+def cocked(tags: Collection[str] | None) -> bool:
+    """Whether some die shows two faces, and every one that does shows two adjacent ones."""
+    many = [faces for die in range(3) if len(faces := faces_of(tags, die)) > 1]
+    return bool(many) and all(len(faces) == 2 and sum(faces) != 7 for faces in many)
 
 
 def test_the_reason_does_not_hang_on_the_order_of_the_tags() -> None:
@@ -119,6 +135,9 @@ def test_a_result_needs_two_agreeing_passes_in_a_row(passes: list[set[str] | Non
     # Never given up with a result in hand, nor early but for a tag of somebody else's.
     assert agreed == []
     assert taken == tries or FOREIGN_TAG in true[taken - 1][1]
+    if reason == COCKED:
+        assert any(cocked(tags) for tags in passes[:taken])
+        reason = TWO_FACES
     seen = [reasons for _, reasons in true[:taken] if reasons]
     assert reason in (seen[-1] if true[taken - 1][1] else set().union({NOT_SETTLED}, *seen))
     assert (reason == NOT_SETTLED) if not seen else True
@@ -142,6 +161,85 @@ def test_a_result_needs_two_agreeing_passes_in_a_row(passes: list[set[str] | Non
 )
 def test_passes_by_example(passes: list[tuple[int, ...]], tries: int, said: object) -> None:
     assert outcome([lying_on(*faces) for faces in passes], tries) == said
+
+
+@given(st.lists(st.lists(few_fields | fields, min_size=4, max_size=4), min_size=1, max_size=3), st.integers(1, 4))
+def test_the_gain_goes_down_for_two_faces_alone_and_never_makes_a_result(
+    worlds: list[list[set[str] | None]], tries: int
+) -> None:
+    """`worlds` are what the passes at each step of the ladder see, over and over."""
+    reader = Reader(REGISTRY, tries, len(worlds))
+    taken: list[tuple[int, set[str] | None]] = []
+    said = None
+    while said is None:
+        step = reader.step
+        here = [tags for at, tags in taken if at == step]
+        tags = worlds[step][len(here) % 4]
+        taken.append((step, tags))
+        assert len(here) < tries
+        said = reader.add(tags)
+        true = true_of(tags)[1]
+        if reader.step != step:
+            assert said is None
+            assert (reader.step, TWO_FACES in true) == (step + 1, True)
+            assert step + 1 < len(worlds)
+        elif TWO_FACES in true and FOREIGN_TAG not in true:
+            assert step == len(worlds) - 1
+        if tags is not None and FOREIGN_TAG not in true:
+            assert reader.absent == [die for die in range(3) if not faces_of(tags, die)]
+    values, reason = said
+    if values is not None:
+        # Two passes in a row at one gain, each with exactly one face of each die.
+        assert [true_of(tags) for _, tags in taken[-2:]] == [(values, set())] * 2
+        assert len({step for step, _ in taken[-2:]}) == 1
+    elif reason in (TWO_FACES, COCKED):
+        assert taken[-1][0] == len(worlds) - 1
+
+
+@pytest.mark.parametrize(
+    ("passes", "step", "said"),
+    [
+        ([(1, 2, 3)], 0, None),
+        ([{0: (1, 2), 1: (2,), 2: (3,)}], 1, None),
+        # Less gain, and only the face that lies on the reader answers.
+        ([{0: (1, 2), 1: (2,), 2: (3,)}, (1, 2, 3), (1, 2, 3)], 1, ((6, 5, 4), None)),
+        # Less gain, and another die is lost: no result is put together from passes at two gains.
+        ([{0: (1, 2), 1: (2,), 2: (3,)}, (1, 2), (1, 2), (1, 2)], 1, (None, DIE_MISSING)),
+        ([{0: (1, 2), 1: (2,), 2: (3,)}] * 4, 1, (None, COCKED)),
+        ([{0: (1, 6), 1: (2,), 2: (3,)}] * 4, 1, (None, TWO_FACES)),
+        # What was read before does not count with what is read with less gain.
+        ([(1, 2, 3), {0: (1, 2), 1: (2,), 2: (3,)}, (1, 2, 3)], 1, None),
+    ],
+)
+def test_ladders_by_example(passes: list[Any], step: int, said: object) -> None:
+    reader = Reader(REGISTRY, 3, 2)
+    last = None
+    for faces in passes:
+        assert last is None
+        if isinstance(faces, dict):
+            last = reader.add({TAGS[die][face - 1] for die, seen in faces.items() for face in seen})
+        else:
+            last = reader.add(lying_on(*faces))
+    assert (reader.step, last) == (step, said)
+
+
+def test_a_dead_tag_is_suspected_when_chance_no_longer_explains_it() -> None:
+    assert (5 / 6) ** reading.SUSPECT_AFTER < 1e-6 < (5 / 6) ** (reading.SUSPECT_AFTER - 1)
+    tally = reading.Tally()
+    # Die 2 never lies on its face 4: a 3 is never read.
+    values = [value for value in (1, 2, 4, 5, 6) for _ in range(15)]
+    for count, value in enumerate(values):
+        tally.result((count % 6 + 1, value, 6 - count % 6))
+    tally.result((1, 1, 1))
+    assert tally.dead() == []  # its rolls would have been void
+    tally.void([0, 1])  # two dice at once are no tag's fault
+    assert tally.dead() == []
+    tally.void([1])
+    assert tally.as_dict()["dead_tags"] == [[2, 4]]
+    assert tally.missing == [0, 1, 0]
+    assert [sum(faces) for faces in tally.faces] == [76] * 3
+    tally.result((1, 3, 1))
+    assert tally.dead() == []
 
 
 @pytest.mark.parametrize(

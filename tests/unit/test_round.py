@@ -151,9 +151,9 @@ def test_a_round_from_the_first_bet_to_the_end() -> None:
     roll = rig.shake()
     assert rig.state == SHAKING
     rig.settle(roll)
-    assert (rig.state, rig.effects(round.READ)) == (READING, [roll])
+    assert (rig.state, rig.effects(round.READ)) == (READING, [(roll, 0)])
     rig.tell("tags", roll, tags_of([3, 4, 3]))
-    assert (rig.state, rig.effects(round.READ)) == (READING, [roll])
+    assert (rig.state, rig.effects(round.READ)) == (READING, [(roll, 0)])
     rig.tell("tags", roll, tags_of([3, 4, 3]))
     assert rig.state == LOCKED
     rig.ask("unlock")
@@ -654,7 +654,8 @@ VOIDS: list[tuple[str, str, Any]] = [
     ("read_timeout", READING, lambda rig, roll: rig.wait(3000)),
     ("foreign_tag", READING, read(GOOD | {FOREIGN})),
     ("unresolved", READING, read(None, None, None, None)),
-    ("two_faces", READING, read(*[GOOD | tags_of([4, 2, 3])] * 4)),
+    ("two_faces", READING, read(*[GOOD | tags_of([6, 2, 3])] * 4)),
+    ("cocked", READING, read(*[GOOD | tags_of([4, 2, 3])] * 4)),
     ("die_missing", READING, read(*[GOOD - {sorted(GOOD)[0]}] * 4)),
     ("not_settled", READING, read(GOOD, tags_of([1, 2, 4]), GOOD, tags_of([1, 2, 4]))),
     ("supervisor", BETTING, lambda rig, roll: rig.ask("void", reason="wrong shoe")),

@@ -7,10 +7,8 @@ import machine
 from machine import ADC, Pin
 
 from dragoneye.drivers.inputs import Lid, Switch
+from dragoneye.drivers.readers import Readers
 from dragoneye.drivers.shaker import Shaker
-from dragoneye.drivers.tagsensor import TagSensor
-
-READERS = {"tag_sensor": TagSensor}
 
 PROFILE = {"jolt_ms": 600, "rest_ms": 300, "duty_percent": 80}
 
@@ -50,7 +48,7 @@ class Board:
         self.button = Switch(pins["button"])
         self.service = Switch(pins["service"])
         self._supply = ADC(Pin(pins["supply"]))
-        self.reader = READERS[config.get("reader", "tag_sensor")](pins, data["spi"])
+        self.reader = Readers(pins, data["spi"], config)
         self._stuck = 0
         self._low = 0
         self.watchdog = None

@@ -8,6 +8,7 @@ tag. A die shows 7 less the face that lies on the reader.
 FOREIGN_TAG = "foreign_tag"
 UNRESOLVED = "unresolved"
 TWO_FACES = "two_faces"
+COCKED = "cocked"
 DIE_MISSING = "die_missing"
 NOT_SETTLED = "not_settled"
 
@@ -54,23 +55,43 @@ def judge(tags, registry):
 
 
 class Reader:
-    """Collects passes until two in a row agree on a result, or `tries` passes are used up."""
+    """Collects passes until two in a row agree on a result, or `tries` passes at one gain are used up.
 
-    def __init__(self, registry, tries):
+    `step` is the step of the gain ladder (0 to `steps` - 1) for the next pass: a pass that sees two faces of one die is
+    done again with less gain, where only the face that lies on the reader answers. `absent` lists the dice that the
+    last pass did not see.
+    """
+
+    def __init__(self, registry, tries, steps=1):
         self._registry = registry
         self._tries = tries
+        self._steps = steps
         self._last = None
         self._reason = None
         self._passes = 0
+        self.step = 0
+        self.absent = []
 
     def add(self, tags):
-        """Take one pass. Returns None to read again, else (values, None) or (None, void reason).
+        """Take one pass. Returns None to read again (at `step`), else (values, None) or (None, void reason).
 
-        Passes that were each a result but never twice the same are NOT_SETTLED; else the last pass's reason holds.
+        Passes that were each a result but never twice the same are NOT_SETTLED; else the last pass's reason holds. Two
+        adjacent faces of one die that still answer at the lowest gain are a COCKED die.
         """
         values, reason = judge(tags, self._registry)
         if reason == FOREIGN_TAG:
             return None, reason
+        seen = {self._registry[uid][0] for uid in tags or ()}
+        self.absent = [die for die in range(3) if die not in seen] if tags is not None else []
+        if reason == TWO_FACES:
+            if self.step + 1 < self._steps:
+                self.step += 1
+                self._passes = 0
+                self._last = None
+                self._reason = None
+                return None
+            if self._is_cocked(tags):
+                reason = COCKED
         self._passes += 1
         if values is not None and values == self._last:
             return values, None
@@ -82,3 +103,52 @@ class Reader:
         if self._passes < self._tries:
             return None
         return None, self._reason or NOT_SETTLED
+
+    def _is_cocked(self, tags):
+        """True when every die that shows more than one face shows two adjacent ones: opposite ones add up to 7."""
+        counts = [0, 0, 0]
+        sums = [0, 0, 0]
+        for uid in tags:
+            die, face = self._registry[uid]
+            counts[die] += 1
+            sums[die] += face
+        return max(counts) == 2 and not [die for die in range(3) if counts[die] == 2 and sums[die] == 7]
+
+
+# A face that a die with good tags has not shown in so many results, (5/6)^76 < 1e-6, has a dead tag: that face's rolls
+# are all void, which biases the game.
+SUSPECT_AFTER = 76
+
+
+class Tally:
+    """How often each face was read since the boot, and how often each die alone was missing from a void roll."""
+
+    def __init__(self):
+        self.faces = [[0] * 6 for _ in range(3)]
+        self.missing = [0, 0, 0]
+
+    def result(self, values):
+        """Count the faces that lay on the reader in a result that was read."""
+        for die in range(3):
+            self.faces[die][6 - values[die]] += 1
+
+    def void(self, absent):
+        """Count the dice missing from a roll that was void for that: one die alone is what a dead tag looks like."""
+        if len(absent) == 1:
+            self.missing[absent[0]] += 1
+
+    def dead(self):
+        """[[die 1..3, face 1..6], ...] whose tag never answers, by all appearance: a technician must look.
+
+        The die was missing alone at least once, and SUSPECT_AFTER results have not shown the face.
+        """
+        found = []
+        for die in range(3):
+            faces = self.faces[die]
+            if self.missing[die] and sum(faces) >= SUSPECT_AFTER:
+                found += [[die + 1, face + 1] for face in range(6) if not faces[face]]
+        return found
+
+    def as_dict(self):
+        """{"faces": three lists of reads by face 1 to 6, "missing": by die, "dead_tags": see `dead`}."""
+        return {"faces": self.faces, "missing": self.missing, "dead_tags": self.dead()}

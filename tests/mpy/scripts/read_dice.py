@@ -2,7 +2,7 @@
 
 import sys
 
-from dragoneye.rules.reading import Reader, judge, registry_of
+from dragoneye.rules.reading import Reader, Tally, judge, registry_of
 
 state = int(sys.argv[1])
 
@@ -18,8 +18,9 @@ registry = registry_of(dice)
 faces = range(6)
 for roll in [(a, b, c) for a in faces for b in faces for c in faces]:
     print(judge({dice[die][roll[die]] for die in range(3)}, registry))
+tally = Tally()
 for _ in range(int(sys.argv[2])):
-    reader = Reader(registry, 1 + below(5))
+    reader = Reader(registry, 1 + below(5), 1 + below(3))
     said = None
     while said is None:
         tags = [dice[die][below(2)] for die in range(3)]
@@ -31,4 +32,6 @@ for _ in range(int(sys.argv[2])):
         elif change == 2:
             tags.insert(below(3), "E004")
         said = reader.add(None if change == 3 else tags)
-    print(said)
+    print(said, reader.step, reader.absent)
+    tally.result(said[0]) if said[0] else tally.void(reader.absent)
+print(sorted(tally.as_dict().items()))
