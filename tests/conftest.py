@@ -1,4 +1,7 @@
-"""Tests on the emulated Pico are skipped where there is no image, and the summary says so in one line."""
+"""What the summary says besides: why tests on the emulated Pico were skipped, and what the power-cut tests counted.
+
+A test adds a line with `record_property("counts", text)`.
+"""
 
 from __future__ import annotations
 
@@ -34,3 +37,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if skipped:
         why = str(skipped[0].longrepr).partition("emulator: ")[2].rstrip("')")
         terminalreporter.write_line(f"{len(skipped)} tests on the emulated Pico were skipped: {why}", yellow=True)
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            for name, value in getattr(report, "user_properties", ()):
+                if name == "counts" and report.when == "call":
+                    terminalreporter.write_line(str(value))

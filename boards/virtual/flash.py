@@ -7,12 +7,16 @@ and reads 32. It runs under MicroPython (inside the board) and CPython (to look 
 
 BLOCK = 4096
 BLOCKS = 352
+EIO = 5
 # Made once: on the Pico an erase needs no memory either, and an exception here would leave the middle of littlefs.
 ERASED = b"\xff" * BLOCK
 
 
 class FileFlash:
-    """`cut(kind)` is called instead of finishing the operation that `arm` chose, `after()` when one is done."""
+    """`cut(kind)` is called instead of finishing the operation that `arm` chose, `after()` when one is done.
+
+    `refuses`: from now on nothing is programmed or erased, and littlefs is told EIO; what is there can be read.
+    """
 
     def __init__(self, file, cut=None, after=None):
         self._file = file
@@ -23,6 +27,7 @@ class FileFlash:
         self._left = None
         self._torn = False
         self._only = None
+        self.refuses = False
 
     def arm(self, at, torn=False, only=None):
         """Cut the power at the `at`-th program or erase from now on (1 is the next one; None: not at all).
@@ -34,6 +39,8 @@ class FileFlash:
         self._only = only
 
     def _operation(self, kind, at, data):
+        if self.refuses:
+            return -EIO
         if self._left is not None and self._only in (None, kind):
             self._left -= 1
             if self._left == 0:
@@ -42,11 +49,12 @@ class FileFlash:
                     self._file.seek(at)
                     self._file.write(data[: len(data) // 2])
                 self._cut(kind)
-                return
+                return -EIO
         self._file.seek(at)
         self._file.write(data)
         if self._after:
             self._after()
+        return 0
 
     def readblocks(self, block, buf, offset=0):
         self._file.seek(block * BLOCK + offset)
@@ -57,7 +65,7 @@ class FileFlash:
             self.ioctl(6, block)
             offset = 0
         self.programs += 1
-        self._operation("program", block * BLOCK + offset, buf)
+        return self._operation("program", block * BLOCK + offset, buf)
 
     def ioctl(self, op, arg):
         if op == 4:
@@ -66,6 +74,5 @@ class FileFlash:
             return BLOCK
         if op == 6:
             self.erases += 1
-            self._operation("erase", arg * BLOCK, ERASED)
-            return 0
+            return self._operation("erase", arg * BLOCK, ERASED)
         return 0 if op in (1, 2, 3) else None

@@ -20,8 +20,19 @@ OUT_MAX = 16
 SEQ_STEP_MAX = 1000
 
 
+# MicroPython gives a file system's error as its number only.
+_ERRNO = {5: "input/output error", 28: "no space left"}
+
+
 def _nothing():
     return {}
+
+
+def _why(error):
+    """An OSError in words."""
+    if len(error.args) > 1:
+        return error.args[1]
+    return _ERRNO.get(error.errno, str(error))
 
 
 class Controller:
@@ -71,7 +82,7 @@ class Controller:
             self._broken = str(damage)
             self._good = journal.last_id
         except OSError as error:
-            self._broken = "cannot be read: %s" % error
+            self._broken = "cannot be read: %s" % _why(error)
             self._unread = True
         self.boot = journal.state["boot"] + 1
         self._record("boot", dict(identity, cause=cause))
@@ -104,7 +115,7 @@ class Controller:
             if self._started:
                 raise
             # While the table starts: the fault is set when it stands.
-            self._broken = "cannot be written: %s" % error
+            self._broken = "cannot be written: %s" % _why(error)
             return 0
 
     def _fail(self, words):
@@ -118,7 +129,7 @@ class Controller:
         try:
             return action(*args, now)
         except OSError as error:
-            self._fail("cannot be written: %s" % error)
+            self._fail("cannot be written: %s" % _why(error))
             return None
 
     # -- from the host ---------------------------------------------------------------------------------------------
@@ -193,8 +204,8 @@ class Controller:
                 self._begin_anew()
             return self.table.request(name, fields, now)
         except OSError as error:
-            self._fail("cannot be written: %s" % error)
-            raise Problem("E_FAULT", "the journal cannot be written: %s" % error)
+            self._fail("cannot be written: %s" % _why(error))
+            raise Problem("E_FAULT", "the journal cannot be written: %s" % _why(error))
 
     def _hello(self, seq, fields):
         if fields["major"] != protocol.MAJOR:
@@ -219,7 +230,7 @@ class Controller:
                     "the journal ended at record %d, the host's at %d" % (self.journal.last_id, self._host_last)
                 )
             except OSError as error:
-                self._fail("cannot be written: %s" % error)
+                self._fail("cannot be written: %s" % _why(error))
         self._session = seq
         self._last_seq = seq
         self._answers = []
@@ -346,7 +357,7 @@ class Controller:
         try:
             line = self._next_event(now)
         except OSError as error:
-            self._fail("cannot be read: %s" % error)
+            self._fail("cannot be read: %s" % _why(error))
         except Damaged as damage:
             self._good = self._sent
             self._fail(str(damage))

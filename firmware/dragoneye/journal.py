@@ -1,11 +1,12 @@
 """The durable record: append-only, bounded, hash-chained, and what the table knows after a power loss.
 
 Segments of at most SEGMENT_RECORDS lines in one folder, named by their first record's id. A segment's first line is
-its head: {"first", "prev", "state"}, where `state` is the fold of every record before it, so that a boot reads one
-segment only. Every further line is a record {"id", "k", "b", "t", "d"}: running id, kind, boot number, milliseconds
-since that boot, data. Each line ends with " " and its hash: SHA-256 over the previous record's hash and the line's
-JSON, the first 16 bytes in hex. Heads hang on the chain of records but are no links of it: a host that has only the
-records can follow it. Files are opened for each append and closed again: littlefs commits at close, all or nothing.
+its head: {"first", "prev", "acked", "state"}, where `state` is the fold of every record before it, so that a boot reads
+one segment only, and `acked` what a host had stored by then, so that a boot may remove the oldest. Every further line
+is a record {"id", "k", "b", "t", "d"}: running id, kind, boot number, milliseconds since that boot, data. Each line
+ends with " " and its hash: SHA-256 over the previous record's hash and the line's JSON, the first 16 bytes in hex.
+Heads hang on the chain of records but are no links of it: a host that has only the records can follow it.
+Files are opened for each append and closed again: littlefs commits at close, all or nothing.
 """
 
 import binascii
@@ -153,6 +154,7 @@ class Journal:
             self.state = head["state"]
             self.head = head["prev"]
             self.last_id = first - 1
+            self.acked = head.get("acked", 0)
             self._count = 0
             return
         record, stored = _parse(line, self.head)
@@ -211,7 +213,7 @@ class Journal:
         self._firsts.append(first)
 
     def _write_head(self, first):
-        text = dumps({"first": first, "prev": self.head, "state": self.state})
+        text = dumps({"first": first, "prev": self.head, "acked": self.acked, "state": self.state})
         line = ("%s %s\n" % (text, chain(self.head, text))).encode()
         with open(self._path(first), "wb") as file:
             file.write(line)

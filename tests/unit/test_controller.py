@@ -632,7 +632,7 @@ def test_a_flash_that_cannot_be_read_is_a_fault(desk: Desk, monkeypatch: pytest.
     desk.tell("lid", True)
     monkeypatch.setattr(journal, "open", refuse_all, raising=False)
     desk.drain()
-    assert (desk.state, desk.view()["detail"]) == (FAULT, "cannot be read: [Errno 5] input/output error")
+    assert (desk.state, desk.view()["detail"]) == (FAULT, "cannot be read: input/output error")
 
 
 def test_a_configuration_that_cannot_be_used_is_a_fault_that_stands(tmp_path: Path) -> None:

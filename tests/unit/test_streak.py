@@ -226,3 +226,11 @@ def test_the_stakes_that_are_told_and_given_are_copies() -> None:
     boxes[4] = 100
     streak.stakes()[5] = 100
     assert streak.stakes() == {3: 100}
+
+
+def test_a_part_is_never_worth_more_than_what_was_held_on_the_roll() -> None:
+    # The bets were recorded, and the power failed before the streak was.
+    streak = Streak()
+    streak.roll(True, {1: 100, 2: 200, 3: 300})
+    streak.roll(True, {1: 100, 2: 50})
+    assert streak.as_dict() == {"count": 2, "parts": [[1, 100], [2, 50]], "gone": [3]}

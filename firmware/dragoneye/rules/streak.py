@@ -94,6 +94,10 @@ class Streak:
         if not self.running:
             self.parts = dict(bonuses)
             self.gone = []
+        else:
+            # The power may have failed between the record of a lowered wager and the one of its part.
+            for position in list(self.parts):
+                self.hold(position, bonuses.get(position, 0))
         self.count += 1
         return before
 
