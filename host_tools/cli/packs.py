@@ -33,7 +33,7 @@ def rules_options(default: str = "nj") -> Callable[[Function], Function]:
             nargs=2,
             multiple=True,
             metavar="NAME VALUE",
-            help="A value of the rule pack to change, for example --option zero_rule bank_wins.",
+            help="A value of the rule pack to change, for example --option zero_rule bank_wins; see `packs show`.",
         )
         return pack_option(default)(option(function))
 
