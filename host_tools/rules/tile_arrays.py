@@ -15,7 +15,7 @@ from dragoneye.errors import BadInput
 from host_tools.i18n import _
 from host_tools.rules import tiles
 from host_tools.rules.check import word
-from host_tools.rules.houseway import HouseWay
+from host_tools.rules.houseway import HandCondition, HouseWay, SplitCondition
 from host_tools.rules.tiles import Tile
 
 Ints = npt.NDArray[np.int64]
@@ -112,10 +112,41 @@ def set_all(way: HouseWay, zero_rule: str = "high_tile") -> tuple[Strengths, Str
     _places, faces = all_hands()
     codes = faces.astype(np.int64) @ np.array([21**3, 21**2, 21, 1])
     _codes, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    table = tiles.table(zero_rule)
-    rows = []
-    for four in faces[first].tolist():
-        hands = way.set([Tile(tile) for tile in four], zero_rule)
-        rows.append((table[hands.high[0]][hands.high[1]], table[hands.low[0]][hands.low[1]]))
-    by_faces = np.array(rows, dtype=np.int16)
-    return by_faces[inverse, 0], by_faces[inverse, 1]
+    four = faces[first].astype(np.intp)
+    # Each of the three splits as two numbers of 21 x 21: its high and its low hand, of two copies as in tiles.splits.
+    one = np.stack([four[:, a] * len(Tile) + four[:, b] for a, b, _c, _d in PARTINGS], axis=1)
+    two = np.stack([four[:, c] * len(Tile) + four[:, d] for _a, _b, c, d in PARTINGS], axis=1)
+    ranked = TABLES["high_tile"].ravel()
+    swapped = (ranked[two] > ranked[one]) | ((ranked[two] == ranked[one]) & (one > two))
+    high, low = np.where(swapped, two, one), np.where(swapped, one, two)
+    strength = TABLES[word(zero_rule, tiles.ZERO_RULES, "zero_rule")].ravel()
+    by_name = {"high": strength[high].astype(np.int64), "low": strength[low].astype(np.int64)}
+    chosen: npt.NDArray[np.intp] = np.full(len(four), -1)
+    for rule in way.rules:
+        played = _holds(rule.play, high, low)
+        applies = (chosen < 0) & _holds(rule.if_, high, low).any(axis=1) & played.any(axis=1)
+        if rule.unless is not None:
+            applies &= ~_holds(rule.unless, high, low).any(axis=1)
+        worth = np.zeros_like(by_name["high"])
+        for which in rule.prefer:
+            worth = worth * 128 + by_name[which]
+        chosen = np.where(applies, np.where(played, worth, -1).argmax(axis=1), chosen)
+    every = np.arange(len(four))
+    by_faces = [by_name[which][every, chosen].astype(np.int16) for which in ("high", "low")]
+    return by_faces[0][inverse], by_faces[1][inverse]
+
+
+def _holds(asked: SplitCondition, high: Ints, low: Ints) -> npt.NDArray[np.bool_]:
+    """Where the splits, by the numbers of their hands, are what is asked for: as SplitCondition.holds, for many."""
+    one, other = _wanted(asked.one), _wanted(asked.other)
+    either = (one[high] & other[low]) | (one[low] & other[high])
+    found: npt.NDArray[np.bool_] = _wanted(asked.high)[high] & _wanted(asked.low)[low] & either
+    return found
+
+
+@lru_cache(maxsize=256)
+def _wanted(asked: HandCondition) -> npt.NDArray[np.bool_]:
+    """The 21 x 21 hands by number: True for those that are asked for."""
+    wanted = np.zeros(len(Tile) ** 2, dtype=np.bool_)
+    wanted[[first * len(Tile) + second for first, second in asked.hands]] = True
+    return wanted

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dragoneye.errors import BadInput
-from host_tools.rules import houseway, tiles
+from host_tools.rules import houseway, tile_arrays, tiles
 from host_tools.rules.tiles import Hands, Tile
 from tests.rules.conftest import Run
 
@@ -104,6 +104,31 @@ def test_no_way_plays_two_hands_of_which_none_is_better_than_in_another_split(wa
         others = [strengths(split) for split in tiles.splits(four)]
         assert (high, low) in others
         assert not [one for one in others if one != (high, low) and one[0] >= high and one[1] >= low], four
+
+
+@pytest.mark.parametrize("zero_rule", tiles.ZERO_RULES)
+@pytest.mark.parametrize("way", [*houseway.names(), "mine"])
+def test_setting_all_hands_at_once_is_setting_each(way: str, zero_rule: str) -> None:
+    # One of everything that a rule can say, with ties that the preference leaves.
+    rules = [
+        {"rule": "a", "text": "a", "if": {"one": {"tiles": [[6], [4, "1-2"]]}, "other": {"at_least": [3, "3-3"]}},
+         "unless": {"low": {"values": [0, 9]}}, "play": {"high": {"kinds": ["value"]}}, "prefer": ["low"]},
+        {"rule": "b", "text": "b", "if": {"high": {"pair_ranks": [1, 2, 9]}, "low": {"tiles": [[11]]}},
+         "prefer": ["high"]},
+        LAST,
+    ]  # fmt: skip
+    made = {"name": "mine", "version": "1", "source": "a test", "rules": rules}
+    loaded = houseway.from_dict(made) if way == "mine" else houseway.load(way)
+    high, low = tile_arrays.set_all(loaded, zero_rule)
+    by = tiles.table(zero_rule)
+    found = {}
+    for four, *strengths in zip(combinations(tiles.deck(), 4), high.tolist(), low.tolist(), strict=True):
+        if four not in found:
+            hands = loaded.set(four, zero_rule)
+            found[four] = [by[hands.high[0]][hands.high[1]], by[hands.low[0]][hands.low[1]]]
+        assert strengths == found[four], four
+    if way == "mine":
+        assert {loaded.set(four, zero_rule).rule for four in found} == {"a", "b", "last"}
 
 
 def test_pennsylvania_is_max_high_as_far_as_it_is_known() -> None:
