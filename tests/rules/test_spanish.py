@@ -130,6 +130,7 @@ def test_a_spanish_name_types_the_tile_that_it_names() -> None:
         (("wagers", "settle"), "falta --dice"),
         (("packs", "show", "ca"), "hoja de la sala, regla 12"),
         (("packs", "list"), "Nueva Jersey"),
+        (("demo", "--rounds", "0"), "0 no está en el intervalo 1<=x<=100000"),
         (("tiles", "rank", "--batch", "/no/such"), "No existe el archivo o la carpeta"),
         (("odds", "wagers", "--plot", "/no/such.svg"), "no se puede escribir /no/such.svg: No existe el archivo"),
         (("tiles", "ways"), "las manos del Croupier"),
