@@ -1,7 +1,7 @@
 """Lets a public MicroPython MFRC522 driver, unmodified, look for one tag: once with it there, then with an empty field.
 
-`use(module name, pace in us)` makes a reader of the driver on the board's first chip select; the answer's `look()` gives
-(UID as hex or None, SPI transactions, microseconds). The drivers' differences stay here: which platforms they know,
+`use(module name, pace in us)` makes a reader of the driver on the board's first chip select; its `look()` gives (UID as
+hex or None, SPI transactions, microseconds). The drivers' differences stay here: which platforms they know,
 whether they want pins or a bus, whether they go beyond the first cascade level.
 
 `pace` makes each transaction take so much longer: MicroPython on a PC is faster than the chip wakes up, which these
@@ -11,6 +11,7 @@ drivers do not wait for.
 import os
 import sys
 import time
+from binascii import hexlify
 
 import machine
 
@@ -86,7 +87,7 @@ class Reader:
                 status, found = driver.anticoll()
                 found = found[:4]
             if status == driver.OK:
-                uid = "".join(["%02x" % byte for byte in found])
+                uid = hexlify(bytes(found)).decode()
         return uid, self._pins.select.count, time.ticks_diff(time.ticks_us(), start)
 
 
@@ -114,4 +115,4 @@ def use(name, pace=0):
             sys.modules["os"], sys.modules["machine"] = kept[0] or os, kept[1] or machine
         time.sleep_ms(10)  # the field is on; tags need 5 ms
         return Reader(driver, pins)
-    raise RuntimeError("%s knows none of the platforms %s" % (name, ", ".join(PLATFORMS)))
+    raise RuntimeError(name + " knows none of the platforms " + ", ".join(PLATFORMS))
