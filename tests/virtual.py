@@ -17,6 +17,16 @@ from dragoneye.rules.packs import load
 from host_tools import provision
 
 LONG = 60.0
+
+# For little firmwares: a default board's readers.
+READERS = """
+from dragoneye.drivers.readers import Readers
+readers = Readers(
+    {"reader_cs": [5, 6, 7], "reader_reset": 8, "spi_sck": 2, "spi_mosi": 3, "spi_miso": 4},
+    {"id": 0, "baudrate": 10000000},
+    {},
+)
+"""
 SETTLE_MS = 10
 
 

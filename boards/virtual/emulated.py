@@ -44,8 +44,7 @@ PERIPHERAL_HZ = 48_000_000  # clk_peri under MicroPython; rp2040py takes 125 MHz
 ERASE_NS = 45_000_000  # a 4 KB sector, typical (W25Q16JV, table 9.6); the whole time interrupts are off
 PROGRAM_NS = 400_000  # a 256-byte page, typical
 READ_UNIQUE_ID = 0x4B
-WS2812_ONE_NS = 600  # a high pulse longer than this is a 1
-WS2812_LATCH_NS = 60_000  # low for so long: the pixels take over
+WS2812_LATCH_NS = 50_000  # low for so long: the pixels take over (data sheet: RES, above 50 us)
 MOTOR_STEADY_NS = 200_000  # four periods at 20 kHz without an edge: the pin does not pulse any more
 MS = 1_000_000
 
@@ -355,6 +354,7 @@ class _Pixels:
         self._rose = 0.0
         self._bits = 0
         self._count = 0
+        self._spoiled = False
         self._data = bytearray()
         self._latch = pico.clock.create_alarm(self._latched)
 
@@ -362,16 +362,20 @@ class _Pixels:
         """The pin changed."""
         if level:
             self._rose = self._pico.clock.nanos
+            self._latch.cancel()
             return
-        self._bits = self._bits << 1 | (self._pico.clock.nanos - self._rose > WS2812_ONE_NS)
+        bit = wiring.pixel_bit(self._pico.clock.nanos - self._rose)
+        self._spoiled = self._spoiled or bit is None
+        self._bits = self._bits << 1 | (bit or 0)
         self._count += 1
         if self._count % 8 == 0:
             self._data.append(self._bits & 0xFF)
         self._latch.schedule(WS2812_LATCH_NS)
 
     def _latched(self) -> None:
-        self._pico.wiring.pixels(self._pin, self._data)
+        self._pico.wiring.pixels(self._pin, self._data, self._spoiled)
         self._bits = self._count = 0
+        self._spoiled = False
         self._data = bytearray()
 
 

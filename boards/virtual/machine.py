@@ -12,6 +12,8 @@ import sys
 
 import micropython
 
+from boards.virtual import wiring
+
 PWRON_RESET = 1
 WDT_RESET = 3
 
@@ -614,7 +616,7 @@ def bitstream(pin, encoding, timing, data):
     _pump()
     if pin._mode != Pin.OUT or pin._function != "gpio":
         raise ValueError("the pin must be an output")
-    _host.wiring.pixels(pin._id, data)
+    _host.wiring.pixels(pin._id, data, wiring.pixel_bit(timing[0]) != 0 or wiring.pixel_bit(timing[2]) != 1)
 
 
 def outputs():

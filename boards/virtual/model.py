@@ -10,17 +10,14 @@ is in `saved()`; what only electricity keeps (motor, button presses) is not.
 
 from boards.virtual import field, mfrc522, prng
 
-# What the reader field answers.
-TAGS_OK = "ok"
-TAGS_COLLISION = "collision"  # several tags answered and could not be told apart
-TAGS_NONE = "dead"  # no reader
-
 # Motor and mechanics. The scale fits board.json: moving draws more than moving_min_ma, off less than off_max_ma.
 MOVES_AT = 9830  # a drive of 15 % of full duty overcomes friction
 SETTLE_MIN_US = 200000  # dice lie still this long after the motor stops at the earliest,
 SETTLE_MORE_US = 200000  # and at most this much later
 SHAKE_GAP_US = 2000000  # jolts closer together than this belong to one shake (if nobody looked at the dice between)
 MOTOR_MIN_MV = 6000  # DRV8871 under-voltage lock-out is 6.1..6.4 V (TI SLVSCY9, 6.5)
+INRUSH_MA = 1600  # what a motor that starts draws beside, half as much every INRUSH_US
+INRUSH_US = 2500
 LOCK_PULSE_US = 20000  # the solenoid needs this long to pull the bolt
 
 WEAK_DB = 33  # a face that leans over the reader is heard from this gain on; the one that lies on it at every gain
@@ -133,7 +130,7 @@ class Model:
         self._in1 = self._in2 = 0
         self._driven = False  # the firmware (or a fault) drives the motor hard enough to turn it
         self._turning = False
-        self._stopped_at = now
+        self._stopped_at = self._started_at = now
         self._rest_at = None
         self._fresh = True  # the next movement is a new shake
         self._reads = 0
@@ -203,6 +200,7 @@ class Model:
         turning = driven and not self._has("motor_dead") and not self._has("motor_jammed")
         if turning and not self._turning:
             self._turning = True
+            self._started_at = now
             self._rest_at = None
             if self._fresh:
                 self._new_shake()
@@ -244,56 +242,17 @@ class Model:
         return self._turning or (self._rest_at is not None and now < self._rest_at)
 
     def motor_ma(self, now):
-        """The motor's current. A jammed motor draws its stall current, a broken wire nothing."""
+        """The motor's current in mA: more while it starts, its stall current when jammed, none with a broken wire."""
         noise = 4 + now // 97 % 5
         duty = self._duty()
         if self.lid_open or self.supply_mv < MOTOR_MIN_MV or self._has("motor_dead"):
             return noise
         if self._turning:
-            return 350 + 800 * duty // 65535 + now // 1000 % 7 * 10
-        if duty:
+            inrush = INRUSH_MA >> min(15, (now - self._started_at) // INRUSH_US)
+            return 350 + (800 + inrush) * duty // 65535 + now // 1000 % 7 * 10
+        if duty:  # below the driver's limit of 3.6 A
             return noise + 2900 * duty // 65535
         return noise
-
-    # --- what the readers see ------------------------------------------------------------------------------------
-
-    def tags_seen(self, now):
-        """One pass over the field: (status, UIDs). The tag of the face that lies down answers; value = 7 - face."""
-        self.advance(now)
-        self._reads += 1
-        moving = self.moving(now)
-        if not moving:
-            self._fresh = True  # somebody has looked: whatever moves the dice now is another shake
-        if self._has("dead_reader"):
-            return TAGS_NONE, []
-        if self._has("collision"):
-            return TAGS_COLLISION, []
-        uids = []
-        for die in range(3):
-            face = 7 - self.dice[die]
-            if moving:  # tags come and go while the dice tumble
-                chance = prng.Stream(self.seed, now // 5000, "tumble %d" % die).below(12)
-                faces = [chance + 1] if chance < 6 else []
-            else:
-                faces = self._faces_down(die, face)
-            faces = [one for one in faces if not self._has("dead_tag", die=die, face=one)]
-            uids.extend([self._uids[die][one - 1] for one in faces])
-        foreign = self._has("foreign")
-        if foreign:
-            uids.append(bytes.fromhex(foreign["uid"]))
-        return TAGS_OK, uids
-
-    def _faces_down(self, die, face):
-        if self._has("missing", die=die) or self._has("stacked", die=die):
-            return []  # the upper one of two stacked dice is out of the field
-        cocked = self._has("cocked", die=die)
-        if cocked:
-            return [face, adjacent(face)] if cocked["faces"] == 2 else []
-        if self._has("two_faces", die=die):
-            return [face, adjacent(face)]
-        if self._has("unsettled") and die == 0 and self._reads % 2:
-            return [adjacent(face)]
-        return [face]
 
     # --- the field: boards.virtual.field.Field's world -----------------------------------------------------------
 
@@ -332,8 +291,8 @@ class Model:
         return self._strangers[name]
 
     def _tumbling(self, now, die):
-        """Tags come and go while the dice tumble."""
-        chance = prng.Stream(self.seed, now // 5000, "tumble %d" % die).below(12)
+        """Tags come and go while the dice tumble, so that no two passes see the same for long."""
+        chance = prng.Stream(self.seed, (now + 4000 * die) // 15000, "tumble %d" % die).below(12)
         return [(chance + 1, field.LOUD_DB)] if chance < 6 else []
 
     def _lying(self, die):

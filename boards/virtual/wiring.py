@@ -6,33 +6,10 @@ on the other. A board.json that names other pins rewires the virtual table as we
 
 from boards.virtual.field import Field
 from boards.virtual.mfrc522 import Mfrc522
-from boards.virtual.sensor import READ, TagSensor
 
 SWITCHES = ("lid", "tamper", "button", "service")
 BACK = {"lid": {"to": "shut"}, "button": {"to": "release"}}  # how a bouncing contact falls back
 LOG_MAX = 128
-
-
-class _Either:
-    """At the first reader's place: the chip, or the stand-in sensor for firmware whose first byte asks for it."""
-
-    def __init__(self, chip, sensor):
-        self._chip = chip
-        self._sensor = sensor
-        self._taken = chip
-
-    def select(self):
-        self._taken = None
-
-    def deselect(self):
-        if self._taken is not None:
-            self._taken.deselect()
-
-    def transfer(self, byte):
-        if self._taken is None:
-            self._taken = self._sensor if byte == READ else self._chip
-            self._taken.select()
-        return self._taken.transfer(byte)
 
 
 class Wiring:
@@ -57,7 +34,6 @@ class Wiring:
         air = Field(table)
         self.readers = [Mfrc522(air, number, clock, health=table.health) for number in range(len(pins["reader_cs"]))]
         self.selects = dict(zip(pins["reader_cs"], self.readers))
-        self.selects[pins["reader_cs"][0]] = _Either(self.readers[0], TagSensor(table, clock))
         self.reset = pins["reader_reset"]
         self.irqs = dict(zip(pins["reader_irq"], self.readers))
         self.spi_id = board["spi"]["id"]
@@ -146,8 +122,20 @@ class Wiring:
             return 0
         return self._selected.transfer(byte)
 
-    def pixels(self, pin, data):
-        """A WS2812 bit stream went out on a pin."""
-        if pin == self.ring and bytes(data) != self.table.ring:
-            self.table.ring = bytes(data)
+    def pixels(self, pin, data, spoiled=False):
+        """A WS2812 bit stream went out on a pin, and the pause after it. `spoiled`: not every pulse was a bit."""
+        if pin != self.ring:
+            return
+        data = bytes(data)[: len(data) // 3 * 3]  # a pixel takes over when it has all 24 bits
+        if spoiled:
+            self.note("ring_spoiled", len(data) // 3)
+        elif data != self.table.ring[: len(data)]:
+            self.table.ring = data + self.table.ring[len(data) :]
             self.note("ring", len(data) // 3)
+
+
+def pixel_bit(high_ns):
+    """The bit that a WS2812 takes a high pulse for, 0 or 1, or None (data sheet: 0.4 and 0.8 us, 150 ns either way)."""
+    if 250 <= high_ns <= 550:
+        return 0
+    return 1 if 650 <= high_ns <= 950 else None

@@ -13,12 +13,17 @@ from boards.virtual.client import Table
 from tests.table.played import Played
 from tests.virtual import instant_table
 
+REAL = Path(__file__).parents[2] / "firmware"
+
 MakeTable = Callable[..., Table]
 
 
 @pytest.fixture
 def make_table(tmp_path: Path) -> Iterator[MakeTable]:
-    """`make_table(main=..., boot=..., **options)`: a running table with that little firmware."""
+    """`make_table(main=..., boot=..., **options)`: a running table with that little firmware.
+
+    One that imports from `dragoneye` finds the real firmware's.
+    """
     with ExitStack() as stack:
         count = 0
 
@@ -29,6 +34,8 @@ def make_table(tmp_path: Path) -> Iterator[MakeTable]:
             firmware.mkdir()
             (firmware / "boot.py").write_text(boot)
             (firmware / "main.py").write_text(main)
+            if "dragoneye" in main:
+                (firmware / "dragoneye").symlink_to(REAL / "dragoneye")
             options.setdefault("folder", tmp_path / f"table{count}")
             options.setdefault("seed", 7)
             return stack.enter_context(Table(firmware=firmware, **options))

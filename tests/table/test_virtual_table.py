@@ -17,25 +17,18 @@ import serial
 from boards.virtual.client import Control, Table, TableError, connect_unix
 from boards.virtual.unix_port import REPO
 from tests.table.conftest import MakeTable
+from tests.virtual import READERS
 
 LONG = 30.0
 
-SHAKE = """
+SHAKE = (
+    READERS
+    + """
 import asyncio, machine, sys
-from machine import ADC, PWM, Pin, SPI
+from machine import ADC, PWM, Pin
 
 motor = PWM(Pin(14), freq=20000, duty_u16=0)
 current = ADC(26)
-spi = SPI(0, 10000000, sck=Pin(2), mosi=Pin(3), miso=Pin(4))
-select = Pin(5, Pin.OUT, value=1)
-
-def read():
-    select(0)
-    spi.write(b"\\x52")
-    status, count = spi.read(2)
-    uids = [spi.read(8)[1:].hex() for _ in range(count)]
-    select(1)
-    return status, sorted(uids)
 
 async def main():
     while True:
@@ -45,11 +38,12 @@ async def main():
         on = current.read_u16()
         motor.duty_u16(0)
         await asyncio.sleep_ms(450)
-        print("shaken", off, on, *read())
+        print("shaken", off, on, sorted(await readers.scan()))
         await asyncio.sleep_ms(50)
 
 asyncio.run(main())
 """
+)
 
 
 class Reader:
@@ -127,11 +121,11 @@ def gone(pid: int) -> bool:
 def test_dice_are_shaken_and_read_and_the_current_tells(make_table: MakeTable, reader: MakeReader) -> None:
     table = make_table(SHAKE)
     lines = reader(table)
-    first = lines.until("shaken").split(" ", 4)
+    first = lines.until("shaken").split(" ", 3)
     assert int(first[1]) < 50 * 65535 // 3300 < 150 * 65535 // 3300 < int(first[2])
     table.do("next", dice=[[1, 1, 1], [6, 6, 6], [2, 2, 2]])
-    seen = [lines.until("shaken").split(" ", 4)[4] for _ in range(5)]
-    ones = str(sorted(["04d15ea0000060", "04d25ea1000061", "04d35ea2000062"]))
+    seen = [lines.until("shaken").split(" ", 3)[3] for _ in range(5)]
+    ones = str(sorted(["04D15EA0000060", "04D25EA1000061", "04D35EA2000062"]))
     assert ones in seen
     state = table.state()
     assert state["shakes"] >= 6

@@ -74,9 +74,9 @@ class World:
 class Bench:
     """Readers on a bus, in time that passes only when a test says so."""
 
-    def __init__(self, *uids: str, readers: int = 1, **options: Any) -> None:
+    def __init__(self, *uids: str, readers: int = 1, world: Any = None, **options: Any) -> None:
         self.now = 0
-        self.world = World()
+        self.world = world or World()
         for uid in uids:
             self.put(Tag(bytes.fromhex(uid)))
         self.air = Field(self.world)
@@ -117,6 +117,10 @@ class Bench:
         self.write(RF_CFG, gain << 4)
         self.write(TX_CONTROL, 0x83)
         self.now += guard_us
+
+    def stop(self) -> None:
+        """The field off."""
+        self.write(TX_CONTROL, 0x80)
 
     def send(self, data: bytes, last_bits: int = 0, align: int = 0) -> int:
         """Transceive; microseconds until an answer or the timer."""

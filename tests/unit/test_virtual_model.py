@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from boards.virtual import model, prng
+from boards.virtual.mfrc522 import VERSION
 from boards.virtual.model import Model, Refused
-from boards.virtual.sensor import TagSensor
 from boards.virtual.unix_port import REPO, find_micropython
+from tests.unit.test_mfrc522_model import Bench, inventory
 
 S = 1_000_000
 FULL = 65535
@@ -22,9 +23,16 @@ class Shaker:
     """Shakes a table and looks at it, in time that a test makes up."""
 
     def __init__(self, seed: int = 7, **more: Any) -> None:
-        self.now = 0
         self.table = Model(seed, **more)
-        self.sensor = TagSensor(self.table, lambda: self.now)
+        self.bench = Bench(readers=3, world=self.table, health=self.table.health)
+
+    @property
+    def now(self) -> int:
+        return self.bench.now
+
+    @now.setter
+    def now(self, us: int) -> None:
+        self.bench.now = us
 
     def shake(self, run_us: int = S, wait_us: int = S) -> None:
         self.table.drive(self.now, FULL, 0)
@@ -32,18 +40,21 @@ class Shaker:
         self.table.drive(self.now, 0, 0)
         self.now += wait_us
 
-    def read(self) -> tuple[int, list[str]]:
-        self.sensor.select()
-        self.sensor.transfer(0x52)
-        status, count = self.sensor.transfer(0), self.sensor.transfer(0)
-        records = [bytes(self.sensor.transfer(0) for _ in range(8)) for _ in range(count)]
-        self.sensor.deselect()
-        return status, [record[1 : 1 + record[0]].hex() for record in records]
+    def read(self, reader: int = 1, gain: int = 7) -> set[str] | None:
+        """One pass of a reader with a gain code: the UIDs, or None when they could not be told apart."""
+        self.bench.chip = self.bench.chips[reader - 1]
+        self.bench.start(gain=gain)
+        try:
+            return inventory(self.bench, 40)
+        except OverflowError:
+            return None
+        finally:
+            self.bench.stop()
 
-    def values(self) -> list[list[int]]:
+    def values(self, reader: int = 1, gain: int = 7) -> list[list[int]]:
         """For each die the values that its answering tags stand for."""
-        status, uids = self.read()
-        assert status == 0xA5
+        uids = self.read(reader, gain)
+        assert uids is not None
         return [[7 - face for face in range(1, 7) if die[face - 1] in uids] for die in self.table.tags]
 
     def do(self, name: str, /, **args: Any) -> dict[str, Any]:
@@ -108,12 +119,14 @@ def test_only_a_shake_that_moves_the_dice_counts() -> None:
 
 def test_dice_come_to_rest_after_the_motor_stops_and_show_no_steady_picture_before() -> None:
     one = Shaker()
-    one.table.drive(0, FULL, 0)
-    seen = set()
+    one.table.drive(one.now, FULL, 0)
+    seen = []
     for _ in range(40):
-        one.now += 25_000
-        seen.add(str(one.read()))
-    assert len(seen) > 10
+        one.now += 1000
+        seen.append(one.read())
+    whole = [uids is not None and len(uids) == 3 for uids in seen]
+    assert not [at for at in range(39) if whole[at] and seen[at] == seen[at + 1]]
+    assert len({str(uids and sorted(uids)) for uids in seen}) > 10
     one.table.drive(one.now, 0, 0)
     stopped = one.now
     while one.table.moving(one.now):
@@ -166,50 +179,98 @@ def test_faults_of_the_dice_last_the_rolls_they_are_given(fault: dict[str, Any],
     assert one.table.faults == []
 
 
-def test_faults_of_the_readers() -> None:
+def test_what_else_may_lie_in_the_field() -> None:
     one = Shaker()
+    dice = one.read()
+    assert dice
     one.do("fault", name="foreign")
-    assert "04f0f0f0f0f0f0" in one.read()[1]
-    assert len(one.read()[1]) == 4
+    assert one.read() == dice | {"04f0f0f0f0f0f0"}
     one.do("clear")
     one.do("fault", name="foreign", uid="01020304", rolls=None)
-    assert "01020304" in one.read()[1]
+    assert one.read() == dice | {"01020304"}
     one.do("clear", name="foreign")
     one.do("fault", name="collision")
-    assert one.read() == (0x5A, [])
-    one.do("fault", name="dead_reader")
-    assert one.read() == (0, [])
-    assert one.do("clear") == {"cleared": 2}
+    assert one.read() is None
+    assert one.do("clear") == {"cleared": 1}
     one.do("fault", name="unsettled")
-    assert one.read() != one.read()
+    first, second, third = one.read(), one.read(), one.read()
+    assert first == third != second
+    assert second
+    assert len(second) == 3
+
+
+def test_a_leaning_face_is_lost_at_less_gain_unless_it_is_strong() -> None:
+    one = Shaker()
+    one.do("fault", name="two_faces", die=1, rolls=None)
+    assert [len(values) for values in one.values(gain=4)] == [1, 2, 1]
+    assert [len(values) for values in one.values(gain=3)] == [1, 1, 1]
+    one.do("clear")
+    one.do("fault", name="two_faces", die=1, strong=True, rolls=None)
+    assert [len(values) for values in one.values(gain=0)] == [1, 2, 1]
+    one.do("clear")
+    one.do("fault", name="cocked", die=2, faces=2, rolls=None)
+    assert [len(values) for values in one.values(gain=0)] == [1, 1, 2]
+
+
+def test_which_dice_each_reader_covers() -> None:
+    one = Shaker()
+    one.do("place", dice=[1, 2, 3])
+    assert [one.values(reader) for reader in (1, 2, 3)] == [[[1], [2], [3]], [[], [2], []], [[], [], [3]]]
+    one.do("layout", to="apart")
+    assert [one.values(reader) for reader in (1, 2, 3)] == [[[1], [], []], [[], [2], []], [[], [], [3]]]
+    again = Shaker(saved=json.loads(json.dumps(one.table.saved())))
+    assert again.values() == [[1], [], []]
+
+
+def test_faults_of_the_readers() -> None:
+    one = Shaker()
+
+    def versions(looks: int = 6) -> list[set[int]]:
+        read = []
+        for chip in one.bench.chips:
+            one.bench.chip = chip
+            read.append({one.bench.read(VERSION) for _ in range(looks)})
+        return read
+
+    assert versions() == [{0x92}] * 3
+    one.do("fault", name="dead_reader")
+    assert versions() == [{0x00}] * 3
+    one.do("clear")
+    one.do("fault", name="dead_reader", reader=2, value=255)
+    assert versions() == [{0x92}, {0xFF}, {0x92}]
+    one.do("clear")
+    one.do("fault", name="weak_supply", reader=3)
+    good, also, bad = versions()
+    assert good == also == {0x92} < bad
 
 
 def test_motor_current_tells_what_the_motor_does() -> None:
     board = json.loads((REPO / "boards/rpi_pico/board.json").read_text())["motor"]
     one = Shaker()
-    table = one.table
-    assert table.motor_ma(0) < board["off_max_ma"]
-    table.drive(0, 30000, 0)
-    moving = table.motor_ma(0)
+    table, now = one.table, one.now
+    assert table.motor_ma(now) < board["off_max_ma"]
+    table.drive(now, 30000, 0)
+    assert table.motor_ma(now) > table.motor_ma(now + 5000) > table.motor_ma(now + 50_000)  # it starts
+    moving = table.motor_ma(now + 50_000)
     assert moving > board["moving_min_ma"]
     one.do("fault", name="motor_jammed")
-    assert table.motor_ma(0) > moving
-    assert not table.state(0)["turning"]
+    assert table.motor_ma(now) > moving
+    assert not table.state(now)["turning"]
     one.do("clear")
     one.do("fault", name="motor_dead")
-    assert table.motor_ma(0) < board["off_max_ma"]
+    assert table.motor_ma(now) < board["off_max_ma"]
     one.do("clear")
-    table.drive(0, 0, 0)
+    table.drive(now, 0, 0)
     one.do("fault", name="motor_stuck")
-    assert table.motor_ma(0) > board["moving_min_ma"]
-    assert table.moving(0)
+    assert table.motor_ma(now) > board["moving_min_ma"]
+    assert table.moving(now)
     one.do("lid", to="open", force=True)  # the lid switch cuts the motor's supply
-    assert table.motor_ma(0) < board["off_max_ma"]
+    assert table.motor_ma(now) < board["off_max_ma"]
     one.do("clear")
     one.do("lid", to="shut")
     one.do("supply", mv=5000)
-    table.drive(0, FULL, 0)
-    assert table.motor_ma(0) < board["off_max_ma"]
+    table.drive(now, FULL, 0)
+    assert table.motor_ma(now) < board["off_max_ma"]
 
 
 def test_the_lid_is_latched_until_the_lock_is_pulsed() -> None:
@@ -249,7 +310,7 @@ def test_a_button_comes_up_again_by_itself_or_is_held() -> None:
     one = Shaker()
     one.do("button", to="press", ms=50)
     assert one.table.switch_closed("button")
-    assert one.table.due() == 50_000
+    assert one.table.due() == one.now + 50_000
     one.now += 50_000
     one.table.advance(one.now)
     assert not one.table.switch_closed("button")
@@ -297,6 +358,10 @@ def test_what_lies_on_the_table_survives_a_power_cut() -> None:
         ("fault", {"name": "cocked", "faces": 1}, "faces must be 0 .* or 2"),
         ("fault", {"name": "foreign", "uid": "zz"}, "uid must be 4 or 7 bytes as hex"),
         ("fault", {"name": "missing", "rolls": -1}, "rolls must be a whole number from 0"),
+        ("fault", {"name": "two_faces", "strong": 1}, "strong must be true or false, not 1"),
+        ("fault", {"name": "dead_reader", "reader": 4}, "reader must be a whole number from 1 to 3, not 4"),
+        ("fault", {"name": "dead_reader", "value": 1}, "value must be 0 or 255"),
+        ("layout", {"to": "round"}, "to must be shared or apart, not 'round'"),
         ("clear", {"name": "gremlin"}, "is no fault"),
     ],
 )
@@ -308,11 +373,5 @@ def test_a_wrong_command_is_refused_by_name_and_changes_nothing(name: str, args:
     assert one.table.saved() == before
 
 
-def test_the_sensor_speaks_only_when_selected_and_asked() -> None:
-    one = Shaker()
-    assert [one.sensor.transfer(0x52) for _ in range(3)] == [0, 0, 0]
-    one.sensor.select()
-    assert [one.sensor.transfer(0x51) for _ in range(3)] == [0, 0, 0]
-    assert one.sensor.transfer(0x52) == 0
-    assert (one.sensor.transfer(0), one.sensor.transfer(0)) == (0xA5, 3)
+def test_every_tag_has_its_own_uid() -> None:
     assert len({uid for die in model.default_tags() for uid in die}) == 18
