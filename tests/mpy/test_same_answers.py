@@ -35,6 +35,10 @@ def test_whole_tables_and_readings(micropython: Run, cpython: Run, script: str) 
     assert len(set(ours)) > 200
 
 
+def test_singling_out_a_tag_allocates_nothing(micropython: Run) -> None:
+    assert micropython("read_tag.py") == "True 7 0ca1b211223344 6\n"
+
+
 @pytest.mark.parametrize("name", packs.NAMES)
 def test_every_value_of_a_pack(micropython: Run, cpython: Run, name: str) -> None:
     ours = micropython("load_packs.py", "rows", name).splitlines()

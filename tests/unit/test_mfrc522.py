@@ -114,11 +114,11 @@ def test_what_a_pass_costs_beyond_its_air_time(irq: bool, count: int) -> None:
     assert rig.clock.us - begun < 1.5 * AIR_FLOOR_US[count] + 1400
     assert not rig.chip._air.is_on(0)
     if irq:
-        # The bus rests while a frame is on the air; each frame takes seven transactions.
-        assert rig.looks > 0
+        # The bus rests while a frame is on the air. Nobody waits for what a tag says to its HLTA.
+        assert rig.looks > len(rig.bus.transactions)
         polls = [out for out in rig.bus.transactions if out[0] == 0x88]
         frames = [out for out in rig.bus.transactions if out[0] == 0x1A and out[1] & 0x80]
-        assert len(polls) == len(frames)
+        assert len(polls) == len(frames) - count
 
 
 def test_an_empty_field_is_asked_once() -> None:

@@ -293,8 +293,8 @@ class MFRC522:
             if sak < 0:
                 return 0
             goes_on = (sak & 0x04) != 0
-            # The cascade tag stands before a UID that goes on, and nowhere else.
-            if sel != 0x97 and (out[3] == _CASCADE) != goes_on:
+            # The cascade tag stands before a UID that goes on, and no UID begins with it.
+            if (out[3] == _CASCADE) != goes_on and (goes_on or sel == 0x93):
                 return 0
             for i in range(4 if goes_on else 3, 7):
                 uid[size] = out[i]
