@@ -20,8 +20,10 @@ from host_tools.cli.output import print_json
 COMMANDS = {
     "bank": "bank",
     "cards": "cards",
+    "config": "config",
     "odds": "odds",
     "demo": "demo",
+    "doctor": "doctor",
     "monitor": "tables",
     "packs": "packs",
     "play": "tables",
@@ -112,7 +114,8 @@ def main() -> None:
         if "--json" in sys.argv:
             print_json({"error": message})
         else:
-            click.echo(f"tablectl: {i18n._('error')}: {message}", err=True)
+            for line in message.splitlines():
+                click.echo(f"tablectl: {i18n._('error')}: {line}", err=True)
         sys.exit(2)
     except BrokenPipeError:
         # Whoever read our output has gone; there is nobody left to tell.

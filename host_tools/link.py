@@ -6,6 +6,7 @@ A `Transport` moves bytes and knows the time; `SerialTransport` is a real port, 
 from __future__ import annotations
 
 import secrets
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -19,6 +20,8 @@ from host_tools.i18n import _, controller
 
 RETRY_S = 0.4
 GIVE_UP_S = 12.0
+# A prompt that has answered alone for so long is all that there is.
+PROMPT_S = 4.0
 Message = dict[str, Any]
 
 
@@ -28,6 +31,10 @@ class LinkError(BadInput):
 
 class LinkClosed(LinkError):
     """The port has gone: the cable was pulled, or the board has lost its power."""
+
+
+class Prompt(LinkError):
+    """MicroPython's prompt answers in the table's place."""
 
 
 class SessionLost(LinkError):
@@ -87,6 +94,17 @@ class SerialTransport:
             return
         except (serial.SerialException, OSError, TypeError) as error:
             raise LinkClosed(_("{port}: the port has gone ({error})").format(port=self.port, error=error)) from None
+
+    def dtr(self) -> bool | None:
+        """Whether DTR is set, which a board takes for a host that listens; None where there is no such line."""
+        try:
+            import fcntl
+            import termios
+
+            lines = fcntl.ioctl(self._serial.fileno(), termios.TIOCMGET, bytes(4))
+            return bool(int.from_bytes(lines, sys.byteorder) & termios.TIOCM_DTR)
+        except (ImportError, OSError):
+            return None
 
     def now(self) -> float:
         return time.monotonic()
@@ -180,17 +198,16 @@ class Link:
             raise LinkError(_("the request {name} is too long for the table").format(name=message["q"]))
         now = self.transport.now()
         end = now + GIVE_UP_S
+        prompt_end = now + min(PROMPT_S, GIVE_UP_S)
         self._waiting = seq
         try:
             self.transport.write(frame)
             retry = now + RETRY_S
             while seq not in self._answers:
                 now = self.transport.now()
+                if now >= prompt_end and (self._prompt or b">>>" in self._buffer):
+                    raise Prompt(_("MicroPython's prompt answers, the table's program does not run; reset the board"))
                 if now >= end:
-                    if self._prompt or b">>>" in self._buffer:
-                        raise LinkError(
-                            _("MicroPython's prompt answers, the table's program does not run; reset the board")
-                        )
                     raise LinkError(
                         _("the table does not answer {name} within {seconds:.0f} s").format(
                             name=message["q"], seconds=GIVE_UP_S

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 import dragoneye
-from dragoneye.config import CONFIG_FORMAT
-from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack
-from dragoneye.text import show
-from host_tools.i18n import _
+from host_tools import configuration
 
 FIRMWARE = Path(dragoneye.__file__).parents[1]
-BOARDS = FIRMWARE.parent / "boards"
 
 # The demo's shorter waits: its dice come to rest within 400 ms like real ones, but nobody has to wait for the show.
 QUICK = {
@@ -27,22 +22,6 @@ INSTANT = {
     "settings": {"settle_ms": 15, "lockout_ms": 0},
     "profile": {"jolt_ms": 12, "rest_ms": 1, "duty_percent": 80},
 }
-
-
-def boards() -> list[str]:
-    """The names of the boards whose data is in the repository."""
-    return sorted(path.parent.name for path in BOARDS.glob("*/board.json"))
-
-
-def board_data(name: str) -> dict[str, Any]:
-    """The data of a board, with what its base says filled in. Raises BadInput naming the boards that there are."""
-    if name not in boards():
-        raise BadInput(
-            _("there is no board {name}; there are {names}").format(name=show(name), names=", ".join(boards()))
-        )
-    data: dict[str, Any] = json.loads((BOARDS / name / "board.json").read_text(encoding="utf-8"))
-    base = data.pop("base", None)
-    return {**board_data(base), **data} if base else data
 
 
 def build_hash(folder: Path = FIRMWARE) -> str:
@@ -58,10 +37,18 @@ def write(folder: Path, board: str, pack: Pack, dice: list[list[str]], eye: int,
     """Write the files that a new table gets into `folder`.
 
     `dice` holds the tags' UIDs of three dice, by face 1 to 6; `eye` is the index of the dragon's eye die; `more` are
-    further entries of the configuration (settings, profile, reader, watchdog_ms).
+    further entries of a table's file (settings, profile, watchdog_ms; see host_tools.configuration).
     """
+    data = {
+        "format": configuration.FORMAT,
+        "name": "virtual table",
+        "board": board,
+        "rules": {"pack": pack.name},
+        "dice": {"eye": eye + 1, **{f"die{number}": faces for number, faces in enumerate(dice, 1)}},
+        **more,
+    }
+    config, whole = configuration.check(data, board, held=pack)
     folder.mkdir(parents=True, exist_ok=True)
-    config = {"format": CONFIG_FORMAT, "pack": pack.as_dict(), "dice": dice, "eye": eye, **more}
-    (folder / "board.json").write_text(json.dumps(board_data(board)), encoding="utf-8")
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    for name, content in configuration.device_files(config, whole, board).items():
+        (folder / name).write_bytes(content)
     (folder / "build.txt").write_text(build_hash() + "\n", encoding="utf-8")

@@ -39,13 +39,20 @@ def check_readers(config):
         raise ValueError("reader_irq is %r; allowed: true or false" % (config["reader_irq"],))
 
 
-def read_config(path="/config.json"):
-    """(configuration, pack, registry, its hash). Raises ValueError in words when it is missing or not valid."""
+def _content(path):
     try:
         with open(path, "rb") as file:
-            raw = file.read()
+            return file.read()
     except OSError:
         raise ValueError("%s is missing; provision the table from the host" % path)
+
+
+def read_config(path="/config.json", board="/board.json"):
+    """(configuration, pack, registry, its hash). Raises ValueError in words when it is missing or not valid.
+
+    A configuration that names the hash of its board data is not taken with another: the two are written together.
+    """
+    raw = _content(path)
     try:
         config = json.loads(raw.decode())
         if config["format"] != CONFIG_FORMAT:
@@ -53,6 +60,9 @@ def read_config(path="/config.json"):
         given = config["pack"]
         pack = packs.from_dict(given, path) if isinstance(given, dict) else packs.load(given)
         registry = reading.registry_of(config["dice"])
+        expected = config.get("board_hash")
+        if expected is not None and digest(_content(board)) != expected:
+            raise ValueError("%s was not written together with it; write the configuration again" % board)
         if config["eye"] not in (0, 1, 2):
             raise ValueError("eye is %r; allowed: 0, 1 or 2" % (config["eye"],))
         check_readers(config)

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from inspect import cleandoc
 from pathlib import Path
+from typing import Any
 
 import click
 from babel.messages.catalog import Catalog
@@ -26,6 +27,8 @@ from babel.messages.pofile import read_po, write_po
 
 from dragoneye import protocol
 from dragoneye.rules.packs import NAMES, WAGERS, load
+from host_tools.board_data import board_data, boards, chip_data, header_data
+from host_tools.configuration import json_schema
 from host_tools.i18n import LANGUAGES, SYSTEM
 
 FOLDER = Path(__file__).parent
@@ -143,6 +146,27 @@ def _controller() -> Iterator[tuple[str, str]]:
                     yield said.value, path.relative_to(firmware.parent).as_posix()
 
 
+def _descriptions(node: Any) -> Iterator[str]:
+    """Every description in a JSON schema."""
+    if isinstance(node, dict):
+        if isinstance(node.get("description"), str):
+            yield node["description"]
+        for below in node.values():
+            yield from _descriptions(below)
+
+
+def _table_data() -> Iterator[tuple[str, str]]:
+    """What the words about a table's configuration take from the schema and from the boards' data."""
+    for text in _descriptions(json_schema()):
+        yield text, "host_tools/configuration.py"
+    for board in boards():
+        for text in header_data(board)["internal"].values():
+            yield text, "boards"
+        note = chip_data(board_data(board)["chip"])["pull_note"]
+        if note:
+            yield note, "boards"
+
+
 def template() -> Catalog:
     """Every text that a person reads, with where it is from.
 
@@ -154,7 +178,14 @@ def template() -> Catalog:
     catalogue = Catalog(domain=DOMAIN, project="dragoneye-table", charset="utf-8")
     for file, _line, message, _comments, _context in extract_from_dir(SOURCES, keywords={"_": None}):
         catalogue.add(message, locations=[(file, 0)])
-    for text, where in (*_texts_of(cli, "tablectl"), *_house_ways(), *_ranking_texts(), *_packs(), *_controller()):
+    for text, where in (
+        *_texts_of(cli, "tablectl"),
+        *_house_ways(),
+        *_ranking_texts(),
+        *_packs(),
+        *_controller(),
+        *_table_data(),
+    ):
         catalogue.add(text, locations=[(where, 0)])
     for words in CLICK:
         catalogue.add(words, locations=[("click", 0)])

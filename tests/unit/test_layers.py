@@ -43,6 +43,11 @@ ALLOWED = {
     "host_tools.device": "host_tools dragoneye !dragoneye.drivers !dragoneye.app * !host_tools.store !sqlalchemy "
     + NO_CLI,
     "host_tools.store": "host_tools dragoneye !dragoneye.drivers !dragoneye.app * !serial " + NO_CLI,
+    "host_tools.configuration": "host_tools.board_data host_tools.i18n host_tools.pins dragoneye !dragoneye.drivers "
+    "!dragoneye.app * " + NO_IO,
+    "host_tools.pins": "host_tools.board_data host_tools.i18n * " + NO_IO,
+    "host_tools.table_file": "host_tools.board_data host_tools.configuration host_tools.i18n dragoneye.errors "
+    "dragoneye.text * " + NO_IO,
     "host_tools": "host_tools dragoneye boards !dragoneye.drivers !dragoneye.app *",
 }
 

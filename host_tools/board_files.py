@@ -1,0 +1,144 @@
+"""The files on a controller's flash, by MicroPython's raw prompt (mpremote): read, and written in one step.
+
+A running table is asked to stop first, and only between rounds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import time
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+
+from mpremote.transport import TransportError  # type: ignore[import-untyped]
+from mpremote.transport_serial import SerialTransport as RawPrompt  # type: ignore[import-untyped]
+from serial import SerialException
+
+from dragoneye import protocol
+from dragoneye.errors import BadInput
+from host_tools.i18n import _
+from host_tools.link import Link, LinkError, Message, Prompt, SerialTransport
+
+# States in which a table may be stopped: no round is open.
+MAY_STOP = (protocol.IDLE, protocol.SETTLED, protocol.FAULT)
+COME_BACK_S = 60.0
+ENTER_S = (2.0, 4.0, 10.0)
+
+
+def greet(port: str) -> tuple[Message, Message]:
+    """What the table on a port says to hello, and its live state. Raises LinkError when no table answers.
+
+    Nothing that the table records is taken: its events stay unacknowledged.
+    """
+    link = Link(SerialTransport(port), lambda record, chain: False)
+    try:
+        return link.hello(0, 0), link.request("status")
+    finally:
+        link.close()
+
+
+def may_stop(port: str) -> bool:
+    """True when a table runs on the port and may be stopped, False when MicroPython's prompt answers.
+
+    Raises BadInput while a round is open, and LinkError when nothing answers.
+    """
+    try:
+        _table, state = greet(port)
+    except Prompt:
+        return False
+    if state.get("state") not in MAY_STOP:
+        words = _("{port}: a round is open, the table is {state}; finish it first")
+        raise BadInput(words.format(port=port, state=state.get("state")))
+    return True
+
+
+class BoardFiles:
+    """The files of the controller on `port`; its program does not run meanwhile. A context manager.
+
+    `ran` tells whether a table ran there. Every method raises BadInput when the board does not answer as MicroPython.
+    """
+
+    def __init__(self, port: str) -> None:
+        self.port = port
+        self.ran = may_stop(port)
+        with self._told():
+            self._prompt = RawPrompt(port, timeout=10)
+            try:
+                self._enter()
+            except BaseException:
+                self._prompt.serial.close()
+                raise
+
+    def _enter(self) -> None:
+        """Ctrl-C empties MicroPython's input, sometimes with the Ctrl-A that follows it: then once more, slower."""
+        for patience in ENTER_S[:-1]:
+            with contextlib.suppress(TransportError):
+                self._prompt.enter_raw_repl(soft_reset=False, timeout_overall=patience)
+                return
+        self._prompt.enter_raw_repl(soft_reset=False, timeout_overall=ENTER_S[-1])
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """mpremote's failures in words; what it prints besides is dropped."""
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                yield
+        except (TransportError, SerialException, OSError) as error:
+            last = str(error).strip().splitlines()[-1:] or [repr(error)]
+            words = _("{port}: MicroPython's prompt does not answer as it should ({why})")
+            raise BadInput(words.format(port=self.port, why=last[0])) from None
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file in the root, None when it is not there."""
+        with self._told():
+            if not self._prompt.fs_exists("/" + name):
+                return None
+            return bytes(self._prompt.fs_readfile("/" + name))
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        """Put files in the root in one step: beside the old ones, checked by hash, then renamed over them."""
+        with self._told():
+            for name, content in files.items():
+                self._prompt.fs_writefile(f"/{name}.new", content)
+                self._check(f"/{name}.new", content)
+            renames = [f"os.rename({f'/{name}.new'!r},{'/' + name!r})" for name in files]
+            self._prompt.exec("\n".join(["import os", *renames, "os.sync()"]))
+            for name, content in files.items():
+                self._check("/" + name, content)
+
+    def _check(self, path: str, content: bytes) -> None:
+        if self._prompt.fs_hashfile(path, "sha256") != hashlib.sha256(content).digest():
+            raise BadInput(_("{port}: {file} on the board is not what was written").format(port=self.port, file=path))
+
+    def reset(self) -> None:
+        """A hard reset: the table starts as after power-on."""
+        # The port may go before the board has answered.
+        with contextlib.suppress(BadInput), self._told():
+            self._prompt.exec_raw_no_follow("import machine\nmachine.reset()")
+
+    def close(self) -> None:
+        """Give the port back."""
+        with contextlib.suppress(OSError, SerialException):
+            self._prompt.close()
+
+    def __enter__(self) -> BoardFiles:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def wait_for_table(port: str, timeout: float = COME_BACK_S) -> Message:
+    """After a reset: what the table says to hello. Raises LinkError when it does not come back."""
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            return greet(port)[0]
+        except LinkError:
+            if time.monotonic() >= end:
+                raise
+        time.sleep(0.2)

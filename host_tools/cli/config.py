@@ -1,0 +1,372 @@
+"""`tablectl config`: a table's configuration, in its TOML file or on the table itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import click
+import tomlkit
+
+from dragoneye.config import digest
+from dragoneye.errors import BadInput
+from dragoneye.rules.packs import Pack
+from dragoneye.text import show
+from host_tools import configuration, table_file
+from host_tools.board_data import boards
+from host_tools.cli.output import console, json_option, print_json, table
+from host_tools.configuration import BOARD_FILE, CONFIG_FILE, ConfigError, Problem
+from host_tools.i18n import _, language
+
+if TYPE_CHECKING:
+    from host_tools.board_files import BoardFiles
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+DEFAULT = Path("table.toml")
+
+
+class Place(Protocol):
+    """Where a configuration is kept."""
+
+    where: str
+    folder: Path
+    held: Pack | None
+
+    def load(self) -> str:
+        """Its text as TOML."""
+
+    def store(self, text: str) -> None:
+        """Put it in place of what is there, in one step."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class FilePlace:
+    """A TOML file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.where = str(path)
+        self.folder = path.parent
+        self.held: Pack | None = None
+
+    def load(self) -> str:
+        return table_file.read(self._path)
+
+    def store(self, text: str) -> None:
+        table_file.write(self._path, text)
+
+    def close(self) -> None:
+        pass
+
+
+class PortPlace:
+    """A table on a port: stopped to be read and written at MicroPython's prompt, started again by `close`."""
+
+    def __init__(self, port: str) -> None:
+        self.where = port
+        self.folder = Path()
+        self.held: Pack | None = None
+        self._board: BoardFiles | None = None
+
+    def _open(self) -> BoardFiles:
+        if self._board is None:
+            from host_tools.board_files import BoardFiles
+
+            self._board = BoardFiles(self.where)
+        return self._board
+
+    def load(self) -> str:
+        found = [(name, self._open().read(name)) for name in (BOARD_FILE, CONFIG_FILE)]
+        files = {name: content for name, content in found if content is not None}
+        data, self.held = configuration.document_of(files, self.where)
+        return table_file.text_of(data)
+
+    def store(self, text: str) -> None:
+        data = table_file.parse(text, self.where).unwrap()
+        files = _device_files(data, self.where, self.folder, self.held)
+        self._open().write(files)
+        told = self._start()
+        if told is None:
+            click.echo(_("{port}: written; no table runs there until the next reset").format(port=self.where), err=True)
+        elif told != digest(files[CONFIG_FILE]):
+            words = _("{port}: the table runs with the configuration {theirs}, not with {ours} that was written")
+            raise BadInput(words.format(port=self.where, theirs=show(told), ours=digest(files[CONFIG_FILE])))
+
+    def _start(self) -> str | None:
+        """Reset the board; the hash of the configuration that the table runs with, None where no table ran before."""
+        from host_tools.board_files import wait_for_table
+
+        board, self._board = self._board, None
+        if board is None:
+            return None
+        board.reset()
+        board.close()
+        return str(wait_for_table(self.where).get("config_hash")) if board.ran else None
+
+    def close(self) -> None:
+        self._start()
+
+
+def _device_files(data: dict[str, Any], where: str, folder: Path, held: Pack | None = None) -> dict[str, bytes]:
+    config, pack = configuration.check(data, where, folder, held)
+    return configuration.device_files(config, pack, where)
+
+
+def file_option(function: Function) -> Function:
+    """Add `--file` as the argument `file`, a path or None."""
+    return click.option(
+        "--file",
+        "file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="The table's TOML file (default: table.toml here).",
+    )(function)
+
+
+def port_option(function: Function) -> Function:
+    """Add `--port` as the argument `port`, or None."""
+    return click.option("--port", help="The port of a table, in place of a file; see `tablectl ports`.")(function)
+
+
+@contextlib.contextmanager
+def place_of(file: Path | None, port: str | None) -> Iterator[Place]:
+    """The file or the table that the options name, while it is used."""
+    if file is not None and port is not None:
+        raise BadInput(_("give either --file or --port, not both"))
+    place: Place = PortPlace(port) if port is not None else FilePlace(file or DEFAULT)
+    try:
+        yield place
+    finally:
+        place.close()
+
+
+@click.group()
+def config() -> None:
+    """A table's configuration: one TOML file a table, checked before it is written to the table.
+
+    The file says board, pins, dice, rule pack and options, shake profile, times, and languages.
+    """
+
+
+@config.command("new")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT)
+@click.option("--name", default="table", show_default=True, help="Name of the table.")
+@click.option("--board", type=click.Choice(boards()), default="rpi_pico", show_default=True, help="The controller.")
+@click.option(
+    "--pack", default="nj", show_default=True, help="Rule pack: nj, pr, ca, or the path of your own .json file."
+)
+def new_file(file: Path, name: str, board: str, pack: str) -> None:
+    """Write a new FILE with every entry that there is and what it means."""
+    if file.exists():
+        raise BadInput(_("{path}: there is a file already; name another").format(path=file))
+    data = {"format": configuration.FORMAT, "name": name, "board": board, "languages": [language()]}
+    data["rules"] = {"pack": pack}
+    configuration.check(data, str(file), file.parent)
+    table_file.write(file, table_file.text_of(data))
+    click.echo(_("{path}: written; the dice come next").format(path=file))
+
+
+@config.command()
+@click.argument("key", required=False)
+@file_option
+@port_option
+@json_option
+def get(key: str | None, file: Path | None, port: str | None, as_json: bool) -> None:
+    """The entry KEY, such as settings.settle_ms, or everything."""
+    with place_of(file, port) as place:
+        text = place.load()
+    data = table_file.parse(text, place.where).unwrap()
+    found = table_file.lookup(data, configuration.keys_of(key), place.where) if key else data
+    if as_json:
+        print_json(found)
+    elif not key:
+        click.echo(text, nl=False)
+    elif isinstance(found, dict):
+        click.echo(tomlkit.dumps(found), nl=False)
+    else:
+        click.echo(found if isinstance(found, str) else show(found))
+
+
+@config.command("set")
+@click.argument("key", required=False)
+@click.argument("value", required=False)
+@file_option
+@port_option
+@json_option
+def set_entry(key: str | None, value: str | None, file: Path | None, port: str | None, as_json: bool) -> None:
+    """Set the entry KEY to VALUE; with --file and --port and no KEY, write the whole file to the table.
+
+    VALUE is TOML, such as 500, [26, 33] or text. Nothing is changed when something new would be wrong afterwards.
+    """
+    if key is None:
+        if file is None or port is None:
+            raise click.UsageError(_("give KEY and VALUE, or --file and --port to write a whole file to the table"))
+        _write_whole(file, port, as_json)
+        return
+    if value is None:
+        raise click.UsageError(_("give a VALUE for {key}").format(key=key))
+    with place_of(file, port) as place:
+        text = place.load()
+        before = configuration.problems_of(table_file.parse(text, place.where).unwrap(), place.folder, place.held)
+        keys = configuration.keys_of(key)
+        if keys[0] == "rules" and place.held is not None:
+            # Another pack, or other options of it, begin from the pack's own values again.
+            place.held = None
+        text = table_file.put(text, keys, table_file.value_of(value, keys), place.where)
+        data = table_file.parse(text, place.where).unwrap()
+        problems = configuration.problems_of(data, place.folder, place.held)
+        caused = [problem for problem in problems if problem not in before]
+        if caused:
+            raise ConfigError(place.where, caused)
+        place.store(text)
+    now = table_file.lookup(data, keys, place.where)
+    if as_json:
+        print_json({"key": key, "value": now, "problems": [_row(problem) for problem in problems]})
+        return
+    click.echo(f"{key} = {show(now)}")
+    for problem in problems:
+        click.echo(_("still wrong: {why}").format(why=problem.why), err=True)
+
+
+def _write_whole(file: Path, port: str, as_json: bool) -> None:
+    source = FilePlace(file)
+    data = table_file.parse(source.load(), source.where).unwrap()
+    # Resolved here: the rule pack's file lies beside the TOML file, not on the table.
+    checked, pack = configuration.check(data, source.where, source.folder)
+    files = configuration.device_files(checked, pack, source.where)
+    with place_of(None, port) as place:
+        place.held = pack
+        place.store(tomlkit.dumps(data))
+    written = digest(files[CONFIG_FILE])
+    if as_json:
+        print_json({"port": port, "config_hash": written})
+    else:
+        click.echo(_("{port}: the table runs with this configuration, {hash}").format(port=port, hash=written))
+
+
+@config.command()
+@file_option
+@port_option
+def edit(file: Path | None, port: str | None) -> None:
+    """Open the configuration in your editor ($VISUAL or $EDITOR); it is kept only when it is right."""
+    with place_of(file, port) as place:
+        text = place.load()
+    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    handle, name = tempfile.mkstemp(prefix="table-", suffix=".toml")
+    os.close(handle)
+    draft = Path(name)
+    draft.write_text(text, encoding="utf-8")
+    try:
+        code = subprocess.run([*command, name], check=False).returncode
+    except OSError as error:
+        draft.unlink()
+        words = _("the editor {command} does not start: {why}; name another in $EDITOR")
+        raise BadInput(words.format(command=command[0], why=error.strerror)) from None
+    changed = table_file.read(draft)
+    if code or changed == text:
+        draft.unlink()
+        click.echo(_("{where}: nothing was changed").format(where=place.where))
+        sys.exit(2 if code else 0)
+    try:
+        problems = configuration.problems_of(table_file.parse(changed, name).unwrap(), place.folder, place.held)
+        if problems:
+            raise ConfigError(name, problems)
+        with contextlib.closing(place):
+            place.store(changed)
+    except BadInput:
+        click.echo(
+            _("your changes are kept in {draft}; {where} is as it was").format(draft=name, where=place.where), err=True
+        )
+        raise
+    draft.unlink()
+    click.echo(_("{where}: changed").format(where=place.where))
+
+
+def _row(problem: Problem) -> dict[str, Any]:
+    return {"key": problem.key, "value": problem.value, "error": problem.why}
+
+
+@config.command()
+@file_option
+@port_option
+@json_option
+def validate(file: Path | None, port: str | None, as_json: bool) -> None:
+    """Check a configuration and name everything that is wrong; exit code 2 then."""
+    with place_of(file, port) as place:
+        data = table_file.parse(place.load(), place.where).unwrap()
+    problems = configuration.problems_of(data, place.folder, place.held)
+    if as_json:
+        print_json({"where": place.where, "ok": not problems, "problems": [_row(problem) for problem in problems]})
+        sys.exit(2 if problems else 0)
+    if problems:
+        raise ConfigError(place.where, problems)
+    # What only shows when the whole is put together.
+    configuration.check(data, place.where, place.folder, place.held)
+    click.echo(_("{where}: right").format(where=place.where))
+    if "dice" not in data:
+        click.echo(_("{where}: the dice are still missing").format(where=place.where), err=True)
+
+
+@config.command()
+@file_option
+@port_option
+@click.option("--with", "other", type=click.Path(dir_okay=False, path_type=Path), help="Another file to compare with.")
+@json_option
+def diff(file: Path | None, port: str | None, other: Path | None, as_json: bool) -> None:
+    """What differs between the file and the table on --port, or the file --with; exit code 1 if anything does."""
+    if (port is None) == (other is None):
+        raise click.UsageError(_("give --port or --with, what the file is compared with"))
+    with place_of(file, None) as first:
+        old = table_file.parse(first.load(), first.where).unwrap()
+    with place_of(other, port) as second:
+        new = table_file.parse(second.load(), second.where).unwrap()
+    found = configuration.differences(old, new)
+    if as_json:
+        print_json([{"key": key, "old": before, "new": after} for key, before, after in found])
+    elif found:
+        rows = table(_("entry"), first.where, second.where)
+        for key, before, after in found:
+            rows.add_row(key, *("" if value is None else show(value) for value in (before, after)))
+        console().print(rows)
+    else:
+        click.echo(_("no difference"))
+    sys.exit(1 if found else 0)
+
+
+@config.command()
+@file_option
+@click.option(
+    "--dir", "folder", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder for the two files."
+)
+@json_option
+def export(file: Path | None, folder: Path, as_json: bool) -> None:
+    """Write board.json and config.json, what a device with this configuration has in its root."""
+    place = FilePlace(file or DEFAULT)
+    data = table_file.parse(place.load(), place.where).unwrap()
+    files = _device_files(data, place.where, place.folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{folder}: {error.strerror}") from None
+    for name, content in files.items():
+        table_file.write(folder / name, content)
+    hashes = {name: digest(content) for name, content in files.items()}
+    if as_json:
+        print_json({"dir": str(folder), "hashes": hashes})
+        return
+    for name, written in hashes.items():
+        click.echo(f"{folder / name}  {written}")
+
+
+@config.command()
+def schema() -> None:
+    """Print the JSON schema of the file, for editors that help with it."""
+    click.echo(table_file.schema_text(), nl=False)

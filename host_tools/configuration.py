@@ -1,0 +1,422 @@
+"""A table's configuration: one TOML file, its schema, and what becomes of it on the device.
+
+The file is what a person writes; `board.json` and `config.json` are what the device reads (see dragoneye.config). Both
+ways go through here: `device_files` makes the device's files, `document_of` reads them back.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError, create_model
+
+from dragoneye.config import CONFIG_FORMAT, digest
+from dragoneye.errors import BadInput
+from dragoneye.round import SETTINGS
+from dragoneye.rules import packs
+from dragoneye.text import show
+from host_tools.board_data import board_data, boards, parts_data
+from host_tools.i18n import LANGUAGES, _, controller
+from host_tools.pins import check_pins
+
+FORMAT = 1
+BOARD_FILE = "board.json"
+CONFIG_FILE = "config.json"
+# What a rule option says in a file where a pack says null: TOML has no null.
+NONE = "none"
+
+UID = "^([0-9A-Fa-f]{8}|[0-9A-Fa-f]{14}|[0-9A-Fa-f]{20})$"
+Uid = Annotated[str, StringConstraints(pattern=UID), Field(description="a tag's UID: 8, 14 or 20 hex digits")]
+Faces = Annotated[list[Uid], Field(min_length=6, max_length=6)]
+Pin = Annotated[int, Field(ge=0, le=29)]
+Milliseconds = Annotated[int, Field(ge=1, le=600_000)]
+
+
+def _one_of(words: Sequence[str]) -> dict[str, JsonValue]:
+    return {"enum": [*words]}
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Rules(_Section):
+    """The rule pack, and values that this table changes."""
+
+    pack: str = Field(default="nj", min_length=1, max_length=200, description="nj, pr, ca, or the path of a .json file")
+    options: dict[str, Any] = Field(
+        default_factory=dict,
+        description='values in place of the pack\'s; "none" is no limit',
+        json_schema_extra={"propertyNames": _one_of(packs.KEYS)},
+    )
+
+
+class Dice(_Section):
+    """The three dice: the UIDs of their tags by the face that carries them, 1 to 6."""
+
+    eye: int = Field(default=1, ge=1, le=3, description="which of the three is the dragon's eye die")
+    die1: Faces
+    die2: Faces
+    die3: Faces
+
+
+class Settings(_Section):
+    """Times and counts of a round."""
+
+    jolts: int = Field(
+        default=SETTINGS["jolts"], ge=1, le=12, description="jolts of a shake, if the pack asks for no more"
+    )
+    settle_ms: int = Field(default=SETTINGS["settle_ms"], ge=1, le=60_000, description="the dice come to rest")
+    shake_timeout_ms: Milliseconds = Field(default=SETTINGS["shake_timeout_ms"], description="a shake ends before this")
+    read_timeout_ms: Milliseconds = Field(
+        default=SETTINGS["read_timeout_ms"], description="reading the dice ends before this"
+    )
+    read_tries: int = Field(
+        default=SETTINGS["read_tries"], ge=2, le=1_000_000, description="passes until two in a row agree"
+    )
+    lockout_ms: int = Field(default=SETTINGS["lockout_ms"], ge=0, le=600_000, description="from one shake to the next")
+
+
+class Profile(_Section):
+    """The shake: what one jolt is."""
+
+    jolt_ms: int = Field(default=600, ge=1, le=10_000, description="the motor runs")
+    rest_ms: int = Field(default=300, ge=1, le=10_000, description="the motor coasts")
+    duty_percent: int = Field(default=80, ge=10, le=100, description="of the motor's full voltage")
+
+
+def _pins_model() -> Any:
+    """One optional entry for every role that a pin can have."""
+    fields: dict[str, Any] = {}
+    usual = board_data("rpi_pico")["pins"]
+    for role, row in parts_data()["roles"].items():
+        kind: Any = Pin
+        if isinstance(usual[role], list):
+            # Interrupt lines are optional; a reader without a select line is none.
+            kind = Annotated[list[Pin], Field(min_length=0 if role == "reader_irq" else 1, max_length=3)]
+        fields[role] = (kind, Field(None, description=row["terminal"].format(n="1, 2, 3")))
+    return create_model("Pins", __base__=_Section, __doc__="Pins that differ from the board's.", **fields)
+
+
+Pins = _pins_model()
+
+
+class TableConfig(_Section):
+    """One table."""
+
+    format: Literal[1] = Field(description="the version of this file's format")
+    name: str = Field(min_length=1, max_length=40, pattern="^[^\\x00-\\x1f\\x7f]*$", description="the table's name")
+    board: str = Field(json_schema_extra=_one_of(boards()), description="the kind of controller")
+    languages: list[Literal[LANGUAGES]] = Field(  # type: ignore[valid-type]
+        ["en"], min_length=1, max_length=len(LANGUAGES), description="in the order of preference"
+    )
+    watchdog_ms: int | None = Field(
+        default=None,
+        ge=500,
+        le=8388,
+        description="a controller that hangs so long is reset; if not given there is no watchdog",
+    )
+    rules: Rules = Rules()
+    dice: Dice | None = Field(default=None)
+    settings: Settings = Settings()
+    profile: Profile = Profile()
+    pins: Pins = Pins()  # type: ignore[valid-type]
+
+
+# Entries that go to the device under the same name.
+SAME = ("name", "languages", "watchdog_ms", "settings", "profile")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of a table's file, for editors."""
+    schema = TableConfig.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "A dragon's eye table"}
+
+
+# --- what is wrong -----------------------------------------------------------------------------------------------
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong: the entry's dotted key, its value (None: it is missing), and the words for a person."""
+
+    key: str
+    value: Any
+    why: str
+
+
+class ConfigError(BadInput):
+    """A configuration that cannot be used; `problems` holds everything that is wrong, the text a line for each."""
+
+    def __init__(self, where: str, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(f"{where}: {problem.why}" for problem in problems))
+        self.problems = list(problems)
+
+
+def _node(schema: Mapping[str, Any], keys: Sequence[int | str]) -> Mapping[str, Any]:
+    """The part of the schema that the entry at `keys` is held to."""
+    root = schema
+    for key in (*keys, None):
+        while "$ref" in schema or "anyOf" in schema:
+            if "anyOf" in schema:
+                # An entry that may be left out: the other of the two says what it is.
+                schema = {**next(one for one in schema["anyOf"] if one.get("type") != "null"), **_described(schema)}
+            else:
+                schema = {**root["$defs"][schema["$ref"].rpartition("/")[2]], **_described(schema)}
+        if key is None:
+            break
+        inner = schema.get("items", {}) if isinstance(key, int) else schema.get("properties", {}).get(key, {})
+        schema = inner
+    return schema
+
+
+def _described(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"description": schema["description"]} if "description" in schema else {}
+
+
+def allowed_words(node: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
+    """What a part of the schema allows, for a person."""
+    kind = node.get("type")
+    if "const" in node:
+        return str(node["const"])
+    if "enum" in node:
+        return controller("one of {}".format(", ".join(node["enum"])))
+    if kind == "integer":
+        return controller(f"a whole number from {node['minimum']} to {node['maximum']}")
+    if kind == "string" and node.get("pattern") == UID:
+        return _("a tag's UID: 8, 14 or 20 hex digits")
+    if kind == "string":
+        words = _("text of {low} to {high} printable characters")
+        return words.format(low=node["minLength"], high=node["maxLength"])
+    if kind == "array":
+        low, high = node["minItems"], node["maxItems"]
+        count = str(low) if low == high else f"{low}-{high}"
+        items = allowed_words(_node({**node["items"], "$defs": whole.get("$defs", {})}, ()), whole)
+        return _("a list of {count}, each {what}").format(count=count, what=items)
+    return _("a table of entries")
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    """Words for a name that is not known: the nearest one that is, and all."""
+    near = difflib.get_close_matches(name, known, 1, 0.6)
+    words = _("did you mean {near}? There are {known}") if near else _("there are {known}")
+    return words.format(near=near[0] if near else "", known=", ".join(known))
+
+
+def _schema_problems(data: Mapping[str, Any]) -> list[tuple[tuple[int | str, ...], Problem]]:
+    """What the schema refuses, each under its keys."""
+    try:
+        TableConfig.model_validate(data)
+    except ValidationError as error:
+        schema = json_schema()
+        found = []
+        for row in error.errors(include_url=False, include_context=False):
+            keys = row["loc"]
+            key = ".".join(str(part) for part in keys)
+            node = _node(schema, keys)
+            if row["type"] == "missing":
+                why = _("{key} is missing; allowed: {allowed}").format(key=key, allowed=allowed_words(node, schema))
+                found.append((keys, Problem(key, None, why)))
+            elif row["type"] == "extra_forbidden":
+                known = sorted(_node(schema, keys[:-1]).get("properties", {}))
+                words = _nearest(str(keys[-1]), known)
+                why = _("there is no entry {key}; {words}").format(key=key, words=words)
+                found.append((keys, Problem(key, row["input"], why)))
+            else:
+                found.append((keys, _not_allowed(key, row["input"], allowed_words(node, schema))))
+        return found
+    return []
+
+
+def _not_allowed(key: str, value: Any, allowed: str) -> Problem:
+    why = _("{key} is {value}; allowed: {allowed}").format(key=key, value=show(value), allowed=allowed)
+    return Problem(key, value, why)
+
+
+def _board_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    board = data["board"]
+    if board not in boards():
+        yield _not_allowed("board", board, controller("one of {}".format(", ".join(boards()))))
+        return
+    for problem in check_pins(board, data.get("pins", {})):
+        key = f"pins.{problem.key}"
+        yield Problem(
+            key, problem.gpio, _("{key} is {value}; {why}").format(key=key, value=problem.gpio, why=problem.why)
+        )
+
+
+def _dice_problems(dice: Mapping[str, Any]) -> Iterator[Problem]:
+    seen: dict[str, str] = {}
+    for die in ("die1", "die2", "die3"):
+        for index, uid in enumerate(dice[die]):
+            key = f"dice.{die}.{index}"
+            if uid.upper() in seen:
+                words = _("{key} is {value}; that tag is {other} already")
+                yield Problem(key, uid, words.format(key=key, value=show(uid), other=seen[uid.upper()]))
+            seen.setdefault(uid.upper(), key)
+
+
+def _option(value: Any) -> Any:
+    return None if value == NONE else value
+
+
+def _pack_problems(rules: Mapping[str, Any], folder: Path, held: packs.Pack | None) -> Iterator[Problem]:
+    options = rules.get("options", {})
+    for key, value in options.items():
+        name = f"rules.options.{key}"
+        if key not in packs.KEYS:
+            words = _nearest(key, packs.KEYS)
+            yield Problem(name, value, _("there is no entry {key}; {words}").format(key=name, words=words))
+            continue
+        try:
+            packs.check_value(key, _option(value))
+        except BadInput as error:
+            _said, mark, allowed = str(error).partition("; allowed: ")
+            assert mark
+            yield _not_allowed(name, value, controller(allowed.replace("null", NONE)))
+    if held is None:
+        try:
+            packs.load(_pack_path(rules, folder))
+        except BadInput as error:
+            yield Problem("rules.pack", rules.get("pack"), f"rules.pack: {controller(str(error))}")
+
+
+def _pack_path(rules: Mapping[str, Any], folder: Path) -> str:
+    name = str(rules.get("pack", Rules().pack))
+    return str(folder / name) if name.endswith(".json") else name
+
+
+def problems_of(data: Mapping[str, Any], folder: Path = Path(), held: packs.Pack | None = None) -> list[Problem]:
+    """Everything that is wrong with a table's configuration, `data` as in its file.
+
+    `folder` is where the file lies, for a rule pack beside it; `held` is a pack that needs no file, as a device has it.
+    """
+    version = data.get("format")
+    if isinstance(version, int) and version > FORMAT:
+        why = _("format {theirs} is newer than this program, which knows {ours}; update the program")
+        return [Problem("format", version, why.format(theirs=version, ours=FORMAT))]
+    refused = _schema_problems(data)
+    problems = [problem for _keys, problem in refused]
+    bad = {keys[0] for keys, _problem in refused}
+    if not bad & {"board", "pins"}:
+        problems += _board_problems(data)
+    if "dice" not in bad and data.get("dice"):
+        problems += _dice_problems(data["dice"])
+    if "rules" not in bad:
+        problems += _pack_problems(data.get("rules", {}), folder, held)
+    return problems
+
+
+# --- to and from the device --------------------------------------------------------------------------------------
+
+
+def check(
+    data: Mapping[str, Any], where: str, folder: Path = Path(), held: packs.Pack | None = None
+) -> tuple[TableConfig, packs.Pack]:
+    """The configuration and its rule pack with the options in place. Raises ConfigError with all that is wrong."""
+    problems = problems_of(data, folder, held)
+    if problems:
+        raise ConfigError(where, problems)
+    config = TableConfig.model_validate(data)
+    pack = held or packs.load(_pack_path(data.get("rules", {}), folder))
+    try:
+        pack = pack.with_options({key: _option(value) for key, value in config.rules.options.items()})
+    except BadInput as error:
+        raise ConfigError(where, [Problem("rules.options", config.rules.options, controller(str(error)))]) from None
+    return config, pack
+
+
+def device_files(config: TableConfig, pack: packs.Pack, where: str) -> dict[str, bytes]:
+    """The files that a device with this configuration has in its root: name -> content."""
+    given = config.model_dump(exclude_unset=True, exclude_none=True)
+    if config.dice is None:
+        why = _("dice is missing: a table knows its dice by their tags; give die1, die2 and die3")
+        raise ConfigError(where, [Problem("dice", None, why)])
+    board = board_data(config.board)
+    board["pins"] = {**board["pins"], **given.get("pins", {})}
+    board_file = json.dumps(board).encode()
+    rules = {**pack.as_dict(), "from": config.rules.pack, "options": config.rules.options}
+    data = {
+        "format": CONFIG_FORMAT,
+        "board_hash": digest(board_file),
+        **{key: given[key] for key in SAME if key in given},
+        "pack": rules,
+        "dice": [config.dice.die1, config.dice.die2, config.dice.die3],
+        "eye": config.dice.eye - 1,
+    }
+    return {BOARD_FILE: board_file, CONFIG_FILE: json.dumps(data).encode()}
+
+
+def document_of(files: Mapping[str, bytes], where: str) -> tuple[dict[str, Any], packs.Pack]:
+    """A device's files as a table's configuration, and the rule pack that the device holds. Raises BadInput."""
+    try:
+        board = json.loads(files[BOARD_FILE])
+        config = json.loads(files[CONFIG_FILE])
+        version = config["format"]
+        if version != CONFIG_FORMAT:
+            why = _("{where}: {file} has format {theirs}; this program knows {ours}")
+            raise BadInput(why.format(where=where, file=CONFIG_FILE, theirs=show(version), ours=CONFIG_FORMAT))
+        pack = packs.from_dict(config["pack"], where)
+        rules: dict[str, Any] = {"pack": config["pack"].get("from", pack.name)}
+        if config["pack"].get("options"):
+            rules["options"] = config["pack"]["options"]
+        pins = board_data(board["name"])["pins"]
+        changed = {role: pin for role, pin in board["pins"].items() if pins.get(role) != pin}
+        data = {"format": FORMAT, "name": config.get("name", board["title"]), "board": board["name"]}
+        data.update({key: config[key] for key in SAME if key in config})
+        data["rules"] = rules
+        data["dice"] = {"eye": config["eye"] + 1}
+        data["dice"].update({f"die{number}": faces for number, faces in enumerate(config["dice"], 1)})
+        if changed:
+            data["pins"] = changed
+    except BadInput:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(
+            _("{where}: no table's configuration is there ({error!r})").format(where=where, error=error)
+        ) from None
+    return data, pack
+
+
+def flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Every entry under its dotted key; lists are whole.
+
+    >>> flat({"a": {"b": 1, "c": [2]}, "d": {}})
+    {'a.b': 1, 'a.c': [2]}
+    """
+    found: dict[str, Any] = {}
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            found.update(flat(value, f"{prefix}{key}."))
+        else:
+            found[prefix + key] = value
+    return found
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """(key, value in `old`, value in `new`) of each entry that differs; None where there is none."""
+    before, after = flat(old), flat(new)
+    keys = [*before, *(key for key in after if key not in before)]
+    return [(key, before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key)]
+
+
+def is_text(keys: Sequence[int | str]) -> bool:
+    """Whether the schema wants a string at these keys."""
+    return _node(json_schema(), keys).get("type") == "string"
+
+
+def keys_of(dotted: str) -> list[int | str]:
+    """The parts of a dotted key; digits are the index in a list.
+
+    >>> keys_of("dice.die1.0")
+    ['dice', 'die1', 0]
+    """
+    if not re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", dotted):
+        raise BadInput(
+            _("{key} is not a key; allowed: names joined by dots, such as settings.settle_ms").format(key=show(dotted))
+        )
+    return [int(part) if part.isdigit() else part for part in dotted.split(".")]

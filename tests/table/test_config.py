@@ -1,0 +1,117 @@
+"""`tablectl config` on a table: read and written at MicroPython's prompt, in one step, checked by hash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boards.virtual.client import Table
+from dragoneye.config import digest
+from dragoneye.errors import BadInput
+from host_tools.board_data import BOARDS
+from host_tools.board_files import BoardFiles, greet, wait_for_table
+from host_tools.cli.config import FilePlace
+from host_tools.device import Device
+from host_tools.store import Store
+from tests.unit.conftest import Tablectl
+from tests.unit.conftest import tablectl as tablectl  # a fixture
+from tests.virtual import instant_table
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    """Another right configuration."""
+    return str(shutil.copy(BOARDS / "examples" / "pr.toml", tmp_path / "table.toml"))
+
+
+def config_hash(table: Table) -> Any:
+    return greet(table.port)[0]["config_hash"]
+
+
+def test_a_tables_configuration_is_read_changed_and_replaced(tablectl: Tablectl, tmp_path: Path, file: str) -> None:
+    with instant_table(tmp_path) as table:
+        port = table.port
+        before = config_hash(table)
+        assert tablectl("config", "get", "settings", "--port", port, "--json").rows == [
+            {"settle_ms": 15, "lockout_ms": 0}
+        ]
+        assert config_hash(table) == before
+        done = tablectl("config", "set", "settings.jolts", "5", "--port", port)
+        assert (done.code, done.out, done.err) == (0, "settings.jolts = 5\n", "")
+        changed = config_hash(table)
+        assert changed != before
+        assert tablectl("config", "set", "settings.jolts", "50", "--port", port).refusal().endswith("from 1 to 12")
+        assert config_hash(table) == changed
+        [told] = tablectl("config", "set", "--file", file, "--port", port, "--json").rows
+        assert told == {"port": port, "config_hash": config_hash(table)}
+        assert greet(port)[0]["pack"] == "pr"
+        done = tablectl("config", "diff", "--file", file, "--port", port)
+        assert (done.code, done.out) == (0, "no difference\n")
+        assert tablectl("config", "validate", "--port", port).out == f"{port}: right\n"
+        whole = tablectl("config", "get", "--port", port).out
+        table.do("reset")
+        assert wait_for_table(port)["config_hash"] == told["config_hash"]
+    copy = tmp_path / "copy.toml"
+    FilePlace(copy).store(whole)
+    [exported] = tablectl("config", "export", "--file", str(copy), "--dir", str(tmp_path / "out"), "--json").rows
+    assert exported["hashes"]["config.json"] == told["config_hash"]
+
+
+def test_a_round_that_is_open_is_not_broken_off(tablectl: Tablectl, tmp_path: Path) -> None:
+    with instant_table(tmp_path) as table:
+        store = Store(tmp_path / "rounds.db")
+        device = Device(table.port, store)
+        device.request("open", shaker=2)
+        device.close()
+        for command in (["get"], ["set", "name", "x"], ["validate"]):
+            said = tablectl("config", *command, "--port", table.port).refusal()
+            assert said == f"{table.port}: a round is open, the table is BETTING; finish it first"
+        assert greet(table.port)[1]["state"] == "BETTING"
+        assert table.state()["boots"] == 1
+
+
+def test_files_are_written_together_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with instant_table(tmp_path) as table:
+        with BoardFiles(table.port) as board:
+            before = {name: board.read(name) for name in ("board.json", "config.json")}
+            assert board.read("absent") is None
+            monkeypatch.setattr("host_tools.board_files.hashlib.sha256", lambda data: hashlib.new("md5", data))
+            with pytest.raises(BadInput, match=r"/board\.json\.new on the board is not what was written"):
+                board.write({"board.json": b"{}", "config.json": b"{}"})
+            monkeypatch.undo()
+            assert {name: board.read(name) for name in before} == before
+            board.reset()
+        assert wait_for_table(table.port)["config_hash"] == digest(before["config.json"] or b"")
+
+
+def test_a_table_whose_two_files_do_not_fit_says_so(tmp_path: Path) -> None:
+    """The power goes between the two renames: board data and configuration are of two writes."""
+    with instant_table(tmp_path) as table:
+        with BoardFiles(table.port) as board:
+            data = json.loads(board.read("board.json") or b"")
+            data["pins"]["buzzer"] = 13
+            board.write({"board.json": json.dumps(data).encode()})
+            board.reset()
+        wait_for_table(table.port)
+        state = greet(table.port)[1]
+        assert (state["state"], state["fault"]) == ("FAULT", "CONFIG")
+        assert "/board.json was not written together with it" in state["detail"]
+
+
+def test_a_board_at_its_prompt_is_configured(tablectl: Tablectl, tmp_path: Path, file: str) -> None:
+    with instant_table(tmp_path) as table:
+        table.do("power", to="off")
+        table.do("service", to="on")
+        table.do("power", to="on")
+        done = tablectl("config", "set", "--file", file, "--port", table.port)
+        assert (done.code, done.err) == (0, f"{table.port}: written; no table runs there until the next reset\n")
+        done = tablectl("config", "get", "rules.pack", "--port", table.port)
+        assert (done.code, done.out, done.err) == (0, "pr\n", "")
+        table.do("service", to="off")
+        table.do("reset")
+        assert wait_for_table(table.port)["pack"] == "pr"
