@@ -2,40 +2,55 @@
 
 The database's own constraints keep it so: an event's key is (table's unique id, event id), a round's (unique id, round
 number), and an event is written in one transaction with what follows from it. A table's clock is never believed: UTC is
-the host's, at the moment of storing.
+the host's, at the moment of storing. SQLite by default, PostgreSQL by a URL; host_tools.migrations brings what an
+earlier version made up to date.
 """
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import datetime, timezone
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
+    URL,
     Engine,
     ForeignKeyConstraint,
+    Index,
     Integer,
     String,
     Text,
     create_engine,
+    delete,
     event,
     func,
+    make_url,
     select,
 )
-from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DataError, IntegrityError, OperationalError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from dragoneye.errors import BadInput
 from dragoneye.journal import GENESIS, chain
-from dragoneye.protocol import IDLE
+from dragoneye.protocol import IDLE, SEQ_MAX
+from dragoneye.round import fold, initial
 from dragoneye.text import dumps, show
+from host_tools import migrations
 from host_tools.i18n import _
 
 Message = dict[str, Any]
+
+STATUSES = ("open", "settled", "void")
+# NY 9 NYCRR 5319.60: logs are kept for 90 days at least.
+KEPT_DAYS = 90
+_BATCH = 2000
 
 
 class StoreError(BadInput):
@@ -60,12 +75,16 @@ class Event(Base):
     """One record of a table's journal, as it came."""
 
     __tablename__ = "events"
+    __table_args__ = (
+        Index("ix_events_kind", "kind", "uid", "id"),
+        Index("ix_events_round", "uid", "round"),
+    )
     uid: Mapped[str] = mapped_column(String(32), primary_key=True)
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    kind: Mapped[str] = mapped_column(String(16), index=True)
+    kind: Mapped[str] = mapped_column(String(16))
     boot: Mapped[int]
     ticks: Mapped[int]
-    round: Mapped[int | None] = mapped_column(index=True)
+    round: Mapped[int | None]
     utc: Mapped[str] = mapped_column(String(32))
     body: Mapped[str] = mapped_column(Text)
     link: Mapped[str] = mapped_column(String(32))
@@ -75,7 +94,13 @@ class Round(Base):
     """One round: "open", then "settled" or "void" for good."""
 
     __tablename__ = "rounds"
-    __table_args__ = (ForeignKeyConstraint(["uid", "event"], ["events.uid", "events.id"]),)
+    __table_args__ = (
+        ForeignKeyConstraint(["uid", "event"], ["events.uid", "events.id"]),
+        Index("ix_rounds_utc", "utc", "number"),
+        Index("ix_rounds_table", "uid", "utc", "number"),
+        Index("ix_rounds_status", "status", "utc", "number"),
+        Index("ix_rounds_dice_set", "uid", "dice_set", "utc", "number"),
+    )
     uid: Mapped[str] = mapped_column(String(32), primary_key=True)
     number: Mapped[int] = mapped_column(Integer, primary_key=True)
     event: Mapped[int]
@@ -90,6 +115,7 @@ class Round(Base):
     manual: Mapped[str | None] = mapped_column(String(80))
     result: Mapped[str | None] = mapped_column(Text)
     tiles: Mapped[str | None] = mapped_column(Text)
+    dice_set: Mapped[int] = mapped_column(default=1)
 
     def as_dict(self) -> Message:
         """The round as JSON."""
@@ -100,6 +126,7 @@ class Round(Base):
             "status": self.status,
             "shaker": self.shaker,
             "voids": self.voids,
+            "dice_set": self.dice_set,
         }
         if self.result is not None:
             data["result"] = _parsed(self.result, f"round {self.number} of table {self.uid}")
@@ -110,42 +137,171 @@ class Round(Base):
         return data
 
 
+class DiceSet(Base):
+    """One set of dice of a table, numbered from 1; the first has a row only when its serial was told."""
+
+    __tablename__ = "dice_sets"
+    uid: Mapped[str] = mapped_column(String(32), primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, primary_key=True)
+    event: Mapped[int]
+    utc: Mapped[str] = mapped_column(String(32))
+    serial: Mapped[str | None] = mapped_column(String(40))
+    issued: Mapped[str | None] = mapped_column(String(32))
+    tags: Mapped[str | None] = mapped_column(String(64))
+
+    def as_dict(self) -> Message:
+        """The set as JSON; `since` is when it was told, `issued` when it came to the table."""
+        return {
+            "table": self.uid,
+            "dice_set": self.number,
+            "since": self.utc,
+            "serial": self.serial,
+            "issued": self.issued,
+        }
+
+
+class Pruning(Base):
+    """What was removed from the record: the events `first` to `last` of a table, and what must be known of them.
+
+    `link` is the hash of the last one, on which the next one hangs; `state` is the fold of all of them as JSON
+    ({"state", "boot"}, the last boot's data beside it).
+    """
+
+    __tablename__ = "prunings"
+    uid: Mapped[str] = mapped_column(String(32), primary_key=True)
+    last: Mapped[int] = mapped_column(Integer, primary_key=True)
+    first: Mapped[int]
+    rounds: Mapped[int]
+    older_than: Mapped[str] = mapped_column(String(32))
+    utc: Mapped[str] = mapped_column(String(32))
+    by: Mapped[str] = mapped_column(String(80))
+    link: Mapped[str] = mapped_column(String(32))
+    state: Mapped[str] = mapped_column(Text)
+
+    def as_dict(self) -> Message:
+        """What was removed, as JSON."""
+        names = ("first", "last", "rounds", "older_than", "utc", "by")
+        return {"table": self.uid, **{name: getattr(self, name) for name in names}}
+
+
+@dataclass(frozen=True)
+class Search:
+    """Which rounds: of a table, opened from `since` to before `until` (UTC as stored), of a dice set, in a status."""
+
+    uid: str | None = None
+    since: str | None = None
+    until: str | None = None
+    dice_set: int | None = None
+    status: str | None = None
+
+    def of(self, query: Any) -> Any:
+        """`query` over rounds, narrowed."""
+        if self.uid is not None:
+            query = query.where(Round.uid == self.uid)
+        if self.since is not None:
+            query = query.where(Round.utc >= self.since)
+        if self.until is not None:
+            query = query.where(Round.utc < self.until)
+        if self.dice_set is not None:
+            query = query.where(Round.dice_set == self.dice_set)
+        if self.status is not None:
+            query = query.where(Round.status == self.status)
+        return query
+
+
+EVERYTHING = Search()
+
+
 def default_path() -> Path:
-    """$DRAGONEYE_DB, or rounds.db in the user's data folder."""
+    """$DRAGONEYE_DB where it is a file, or rounds.db in the user's data folder."""
     named = os.environ.get("DRAGONEYE_DB")
-    if named:
+    if named and "://" not in named:
         return Path(named)
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(data) / "dragoneye" / "rounds.db"
 
 
+def default_place() -> Path | str:
+    """$DRAGONEYE_DB, a file or a database's URL; else default_path()."""
+    named = os.environ.get("DRAGONEYE_DB", "")
+    return named if "://" in named else default_path()
+
+
 def utc_now() -> str:
     """This moment as ISO 8601 in UTC, to the millisecond."""
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    return utc_text(datetime.now(timezone.utc))
+
+
+def utc_text(moment: datetime) -> str:
+    """A moment as the record holds it: such texts sort as the moments do.
+
+    >>> utc_text(datetime(2026, 5, 17, 22, 0, tzinfo=timezone(timedelta(hours=2))))
+    '2026-05-17T20:00:00.000+00:00'
+    """
+    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds")
+
+
+def _url(place: Path | str) -> URL:
+    """Where the database is, for SQLAlchemy. Raises StoreError for a URL of another kind."""
+    if isinstance(place, Path):
+        return URL.create("sqlite", database=str(place))
+    try:
+        url = make_url(place)
+    except (ArgumentError, ValueError):
+        url = URL.create("unknown")
+    kind = url.get_backend_name()
+    if kind == "sqlite" and url.database:
+        return URL.create("sqlite", database=url.database)
+    if kind in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    raise StoreError(
+        _("{url}: not a place for a record; allowed: a file, or postgresql://USER@HOST/DATABASE").format(
+            url=show(place.partition("@")[2] or place)
+        )
+    )
 
 
 class Store:
-    """The record in the SQLite file `path`; made when it is not there.
+    """The record at `place`, a file for SQLite or a URL of PostgreSQL; made when it is not there.
 
-    Raises StoreError when it cannot be opened or is no database of this program.
+    `path` is the place as it may be told: without a password. Raises StoreError when it cannot be opened or is no
+    database of this program.
     """
 
-    def __init__(self, path: Path, clock: Callable[[], str] = utc_now, must_exist: bool = False) -> None:
-        self.path = path
+    def __init__(self, place: Path | str, clock: Callable[[], str] = utc_now, must_exist: bool = False) -> None:
+        url = _url(place)
+        self.path: Path | str = (
+            url.render_as_string() if url.get_backend_name() != "sqlite" else Path(url.database or "")
+        )
         self._clock = clock
-        if must_exist and not path.exists():
-            raise StoreError(_("{path}: there is no such database yet; play a round first").format(path=path))
+        if isinstance(self.path, Path):
+            if must_exist and not self.path.exists():
+                raise StoreError(_("{path}: there is no such database yet; play a round first").format(path=self.path))
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(f"{self.path}: {error.strerror}") from None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"{path}: {error.strerror}") from None
-        self._engine: Engine = create_engine(f"sqlite:///{path}")
-        event.listen(self._engine, "connect", _pragmas)
-        with self._guard():
-            Base.metadata.create_all(self._engine)
+            self._engine: Engine = create_engine(url)
+        except ModuleNotFoundError:
+            raise StoreError(
+                _("PostgreSQL needs one more package; install it with: pip install 'dragoneye-table[postgresql]'")
+            ) from None
+        if isinstance(self.path, Path):
+            event.listen(self._engine, "connect", _pragmas)
+        try:
+            with self._guard():
+                migrations.upgrade(self._engine)
+        except migrations.Foreign as error:
+            self.close()
+            words = _("another version of this program has made it; name another file")
+            raise StoreError(f"{self.path}: {words} ({error})") from None
+        except StoreError:
+            self.close()
+            raise
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the database."""
         self._engine.dispose()
 
     @contextmanager
@@ -153,18 +309,16 @@ class Store:
         try:
             yield
         except OperationalError as error:
-            words = str(error.orig)
-            if "no such column" in words or "has no column" in words:
-                words = _("another version of this program has made it; name another file")
-            if "locked" in words:
-                words = _("another program has locked it; try again when it has finished")
-            raise StoreError(f"{self.path}: {words}") from None
+            raise StoreError(f"{self.path}: {_operational(str(error.orig).strip())}") from None
         except IntegrityError:
             raise
+        except DataError as error:
+            words = str(error.orig).strip().splitlines()[0]
+            raise StoreError(_("{path}: a value does not fit ({error})").format(path=self.path, error=words)) from None
         except DatabaseError as error:
             raise StoreError(
                 _("{path}: this is not a sound database ({error}); move it away or restore a copy").format(
-                    path=self.path, error=error.orig
+                    path=self.path, error=str(error.orig).strip().partition("\n")[0]
                 )
             ) from None
 
@@ -188,6 +342,8 @@ class Store:
             if key not in record:
                 raise StoreError(_("table {uid}: a record without {key}").format(uid=uid, key=repr(key)))
         try:
+            if not 0 < record["id"] <= SEQ_MAX:
+                raise OverflowError(record["id"])
             return self._take(uid, record, link, first_event)
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise StoreError(
@@ -263,6 +419,8 @@ class Store:
             for left in session.scalars(select(Round).where(Round.uid == uid, Round.status == "open")):
                 if left.number != going_on:
                     left.status = "void"
+        if kind == "dice" or (kind == "streak" and data["why"].startswith(DICE_CHANGED)):
+            self._change_dice(session, uid, record_id, data)
         if kind not in ("opened", "void", "settled"):
             return
         number = data["round"]
@@ -276,6 +434,7 @@ class Store:
                 status="open",
                 shaker=data.get("shaker", 0),
                 voids=0,
+                dice_set=_dice_set(session, uid),
             )
             session.add(row)
         elif kind == "opened":
@@ -306,6 +465,27 @@ class Store:
             row.net = data["net"]
             row.manual = data["manual"]
             row.result = dumps(data)
+            # Dice may be changed between the bets and the shake.
+            row.dice_set = _dice_set(session, uid)
+
+    def _change_dice(self, session: Session, uid: str, record_id: int, data: Message) -> None:
+        """Other dice: a new set, unless nothing was rolled with the one that was told last."""
+        number = _dice_set(session, uid)
+        told = session.get(DiceSet, (uid, number))
+        if "hash" in data and told is not None and told.tags == data["hash"]:
+            # The same dice, told again.
+            return
+        rolled = session.scalar(
+            select(Round.number).where(Round.uid == uid, Round.dice_set == number, Round.dice.is_not(None)).limit(1)
+        )
+        if told is None and rolled is None and "hash" not in data:
+            # Nothing was rolled before: these are the first set.
+            return
+        if told is None or rolled is not None:
+            told = DiceSet(uid=uid, number=number if rolled is None else number + 1)
+            session.add(told)
+        told.event, told.utc = record_id, self._clock()
+        told.serial, told.issued, told.tags = data.get("serial"), data.get("issued"), data.get("hash")
 
     def events(self, uid: str, number: int | None = None) -> list[Message]:
         """The stored records of a table in order, or those that name the round `number`."""
@@ -332,16 +512,217 @@ class Store:
 
     def tables(self) -> list[str]:
         """The unique ids of the tables in this record."""
+        found: list[str] = []
         with self._guard(), Session(self._engine) as session:
-            return list(session.scalars(select(Event.uid).distinct().order_by(Event.uid)))
+            # One step by the index for each table, not one for each event.
+            while uid := session.scalar(select(func.min(Event.uid)).where(Event.uid > (found[-1] if found else ""))):
+                found.append(uid)
+        return found
 
-    def rounds(self, uid: str | None = None, last: int = 20) -> list[Message]:
-        """The newest `last` rounds, oldest first, of one table or of all."""
+    def check_table(self, uid: str | None) -> None:
+        """Raise StoreError naming the tables that there are when `uid` is none of them."""
+        if uid is None:
+            return
+        there = self.tables()
+        if uid not in there:
+            raise StoreError(
+                _("there is no table {uid} in this record; there are {tables}").format(
+                    uid=show(uid), tables=", ".join(there) or _("none")
+                )
+            )
+
+    def rounds(
+        self, uid: str | None = None, last: int = 20, page: int = 1, search: Search = EVERYTHING
+    ) -> list[Message]:
+        """The newest `last` rounds that are searched for, oldest first; `page` 2 are those before them, and so on."""
+        if uid is not None:
+            search = Search(uid, search.since, search.until, search.dice_set, search.status)
         with self._guard(), Session(self._engine) as session:
-            query = select(Round).order_by(Round.utc.desc(), Round.number.desc()).limit(last)
+            query = search.of(select(Round)).order_by(Round.utc.desc(), Round.number.desc())
+            found = session.scalars(query.limit(last).offset((page - 1) * last)).all()
+            return [row.as_dict() for row in reversed(found)]
+
+    def count(self, search: Search = EVERYTHING) -> int:
+        """How many rounds are searched for."""
+        with self._guard(), Session(self._engine) as session:
+            return int(session.scalar(search.of(select(func.count()).select_from(Round))) or 0)
+
+    def stream(self, search: Search = EVERYTHING) -> Iterator[Message]:
+        """Every round that is searched for, in order of table and number, as of one moment and in constant memory."""
+        query = search.of(select(Round)).order_by(Round.uid, Round.number)
+        with self._guard(), Session(self._engine) as session:
+            for rows in session.scalars(query.execution_options(yield_per=_BATCH)).partitions():
+                for row in rows:
+                    yield row.as_dict()
+                session.expunge_all()
+
+    def void_reasons(self, uid: str, numbers: Sequence[int]) -> dict[int, list[str]]:
+        """Why rolls of these rounds were void, in order, by round; rounds without a void roll are not there."""
+        found: dict[int, list[str]] = {}
+        with self._guard(), Session(self._engine) as session:
+            for start in range(0, len(numbers), 500):
+                query = select(Event).where(
+                    Event.uid == uid, Event.round.in_(numbers[start : start + 500]), Event.kind == "void"
+                )
+                for row in session.scalars(query.order_by(Event.id)):
+                    record = _parsed(row.body, f"event {row.id} of table {uid}")
+                    found.setdefault(int(record["d"]["round"]), []).append(str(record["d"]["reason"]))
+        return found
+
+    def stream_events(
+        self,
+        uid: str,
+        kinds: Sequence[str] | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        raw: bool = False,
+    ) -> Iterator[Message]:
+        """The events of a table in order, as of one moment and in constant memory; of some kinds or a time only.
+
+        `raw` gives the row as it is stored ({"id", "kind", "boot", "ticks", "round", "utc", "body", "link"}), else the
+        record with its "utc".
+        """
+        columns = (Event.id, Event.kind, Event.boot, Event.ticks, Event.round, Event.utc, Event.body, Event.link)
+        query = select(*columns).where(Event.uid == uid).order_by(Event.id)
+        if kinds is not None:
+            query = query.where(Event.kind.in_(kinds))
+        if since is not None:
+            query = query.where(Event.utc >= since)
+        if until is not None:
+            query = query.where(Event.utc < until)
+        with self._guard(), Session(self._engine) as session:
+            for row in session.execute(query.execution_options(yield_per=_BATCH)):
+                if raw:
+                    yield row._asdict()
+                else:
+                    yield dict(_parsed(row.body, f"event {row.id} of table {uid}"), utc=row.utc)
+
+    def rolls(self, search: Search = EVERYTHING) -> Iterator[tuple[str, int, str, int, str, int, str | None]]:
+        """(table, round, UTC, dice set, dice as "1 2 3", eye, manual reason) of every settled round, in order."""
+        columns = (Round.uid, Round.number, Round.utc, Round.dice_set, Round.dice, Round.eye, Round.manual)
+        query = search.of(select(*columns)).where(Round.status == "settled").order_by(Round.uid, Round.number)
+        with self._guard(), Session(self._engine) as session:
+            for row in session.execute(query.execution_options(yield_per=_BATCH)):
+                yield tuple(row)
+
+    def dice_sets(self, uid: str) -> list[Message]:
+        """The dice sets of a table, oldest first: {"table", "dice_set", "since", "serial", "issued"}."""
+        with self._guard(), Session(self._engine) as session:
+            query = select(DiceSet).where(DiceSet.uid == uid).order_by(DiceSet.number)
+            found = [row.as_dict() for row in session.scalars(query)]
+            if not found or found[0]["dice_set"] != 1:
+                first = session.scalar(select(Event.utc).where(Event.uid == uid).order_by(Event.id).limit(1))
+                found.insert(0, {"table": uid, "dice_set": 1, "since": first, "serial": None, "issued": None})
+            return found
+
+    # -- upkeep ----------------------------------------------------------------------------------------------------
+
+    def prunings(self, uid: str | None = None) -> list[Message]:
+        """What was removed from the record, oldest first."""
+        with self._guard(), Session(self._engine) as session:
+            query = select(Pruning).order_by(Pruning.uid, Pruning.last)
             if uid is not None:
-                query = query.where(Round.uid == uid)
-            return [row.as_dict() for row in reversed(session.scalars(query).all())]
+                query = query.where(Pruning.uid == uid)
+            return [row.as_dict() for row in session.scalars(query)]
+
+    def pruned_end(self, uid: str) -> tuple[int, str, Message] | None:
+        """(id, hash, {"state", "boot"}) of the last event of a table that was removed, or None."""
+        with self._guard(), Session(self._engine) as session:
+            query = select(Pruning).where(Pruning.uid == uid).order_by(Pruning.last.desc()).limit(1)
+            row = session.scalars(query).one_or_none()
+            return None if row is None else (row.last, row.link, _parsed(row.state, f"pruning {row.last}"))
+
+    def prune(self, days: int) -> list[Message]:
+        """Remove the events and rounds that are older than `days` days, and note what was removed.
+
+        Whole rounds only, and never a table's last event. Raises StoreError for less than KEPT_DAYS.
+        """
+        if days < KEPT_DAYS:
+            raise StoreError(
+                _("--older-than is {days}; allowed: {least} days or more").format(days=days, least=KEPT_DAYS)
+            )
+        moment = datetime.fromisoformat(self._clock())
+        older_than = utc_text(moment - timedelta(days=days))
+        tables = self.tables()
+        with self._guard(), Session(self._engine) as session:
+            removed = [
+                row.as_dict()
+                for uid in tables
+                if (row := self._prune_table(session, uid, older_than, utc_text(moment))) is not None
+            ]
+            session.commit()
+        return removed
+
+    def _prune_table(self, session: Session, uid: str, older_than: str, utc: str) -> Pruning | None:
+        first, newest = session.execute(select(func.min(Event.id), func.max(Event.id)).where(Event.uid == uid)).one()
+        kept = session.scalar(select(func.min(Event.id)).where(Event.uid == uid, Event.utc >= older_than))
+        end = min(kept or newest, newest) - 1
+        # A round that reaches over the end stays as a whole.
+        over = select(Event.round).where(Event.uid == uid, Event.id > end, Event.round.is_not(None))
+        begun = session.scalar(select(func.min(Event.id)).where(Event.uid == uid, Event.round.in_(over)))
+        still_open = session.scalar(select(func.min(Round.event)).where(Round.uid == uid, Round.status == "open"))
+        end = min(end, *(event - 1 for event in (begun, still_open) if event is not None), newest)
+        if end < first:
+            return None
+        before = session.scalars(
+            select(Pruning).where(Pruning.uid == uid).order_by(Pruning.last.desc()).limit(1)
+        ).one_or_none()
+        known = _parsed(before.state, "pruning") if before else {"state": initial(), "boot": {}}
+        query = select(Event.id, Event.body, Event.link).where(Event.uid == uid, Event.id <= end).order_by(Event.id)
+        hashed = GENESIS
+        for number, body, link in session.execute(query.execution_options(yield_per=_BATCH)):
+            record = _parsed(body, f"event {number} of table {uid}")
+            hashed = link
+            known["state"] = fold(known["state"], record)
+            if record["k"] == "boot":
+                known["boot"] = record["d"]
+        rounds = session.scalar(select(func.count()).where(Round.uid == uid, Round.event <= end)) or 0
+        session.execute(delete(Round).where(Round.uid == uid, Round.event <= end))
+        session.execute(delete(Event).where(Event.uid == uid, Event.id <= end))
+        row = Pruning(
+            uid=uid,
+            first=first,
+            last=end,
+            rounds=rounds,
+            older_than=older_than,
+            utc=utc,
+            by=_user(),
+            link=hashed,
+            state=dumps(known),
+        )
+        session.add(row)
+        return row
+
+    def backup(self, target: Path) -> None:
+        """Copy the whole record to the file `target` while tables go on writing; whole, or not there at all.
+
+        Raises StoreError when `target` is there already, cannot be written, or the record is not a file.
+        """
+        if not isinstance(self.path, Path):
+            raise StoreError(
+                _("{path}: PostgreSQL has its own: pg_dump --format=custom --file={target} DATABASE").format(
+                    path=self.path, target=target
+                )
+            )
+        if target.exists():
+            raise StoreError(_("{path}: is there already; name another file").format(path=target))
+        unfinished = target.with_name(target.name + ".part")
+        try:
+            unfinished.unlink(missing_ok=True)
+            with closing(sqlite3.connect(self.path)) as ours, closing(sqlite3.connect(unfinished)) as copy:
+                ours.backup(copy)
+                # A copy that is read alone: no files beside it.
+                copy.execute("PRAGMA journal_mode=DELETE")
+                [sound] = copy.execute("PRAGMA quick_check").fetchone()
+                if sound != "ok":
+                    raise sqlite3.DatabaseError(sound)
+            with open(unfinished, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(unfinished, target)
+        except (sqlite3.Error, OSError) as error:
+            unfinished.unlink(missing_ok=True)
+            words = _operational(getattr(error, "strerror", None) or str(error))
+            raise StoreError(f"{target}: {words}") from None
 
     def round(self, number: int, uid: str | None = None) -> Message:
         """One round. Raises StoreError when there is none, or several tables have one and `uid` does not say which."""
@@ -365,6 +746,35 @@ class Store:
                     )
                 )
             return found[0].as_dict()
+
+
+# How a record says that other dice are on the table (dragoneye.round, request `changed`).
+DICE_CHANGED = "dice changed"
+
+
+def _dice_set(session: Session, uid: str) -> int:
+    """The number of the set that is on the table."""
+    return session.scalar(select(func.max(DiceSet.number)).where(DiceSet.uid == uid)) or 1
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()[:80]
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+def _operational(words: str) -> str:
+    """What a database says that cannot do it now, for a person."""
+    if "no such column" in words or "has no column" in words:
+        return _("another version of this program has made it; name another file")
+    if "locked" in words:
+        return _("another program has locked it; try again when it has finished")
+    if "full" in words or "No space" in words:
+        return _("the disk is full: this was not stored; make room and try again")
+    if "readonly" in words:
+        return _("this user may not write it")
+    return words.partition("\n")[0]
 
 
 def _same_result(one: Message, other: Message) -> bool:

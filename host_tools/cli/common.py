@@ -11,28 +11,37 @@ import click
 from host_tools.cli import call
 from host_tools.cli.output import console, print_json
 from host_tools.dealer import Dealer, Plan, deal_tiles
-from host_tools.store import Store, default_path
+from host_tools.store import Store, default_place
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class Place(click.Path):
+    """A database's URL as it is, anything else as the path of a file."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and "://" in value:
+            return value
+        return super().convert(value, param, ctx)
+
+
 def db_option(function: Function) -> Function:
-    """Add `--db` as the argument `db`, a path or None for the default."""
+    """Add `--db` as the argument `db`: a path, a URL, or None for the default."""
     return click.option(
         "--db",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="The record's file (default: $DRAGONEYE_DB, or rounds.db in your data folder).",
+        type=Place(dir_okay=False, path_type=Path),
+        help="The record's file, or a URL of PostgreSQL (default: $DRAGONEYE_DB, or rounds.db in your data folder).",
     )(function)
 
 
-def open_store(db: Path | None, must_exist: bool = False) -> Store:
+def open_store(db: Path | str | None, must_exist: bool = False) -> Store:
     """The record at `db` or its default place."""
-    return Store(db or default_path(), must_exist=must_exist)
+    return Store(db or default_place(), must_exist=must_exist)
 
 
 def void_reasons(store: Store, uid: str, number: int) -> list[str]:
     """Why rolls of a round were void, in order."""
-    return [record["d"]["reason"] for record in store.events(uid, number) if record["k"] == "void"]
+    return store.void_reasons(uid, [number]).get(number, [])
 
 
 def play_one(dealer: Dealer, store: Store, plan: Plan, as_json: bool, with_tiles: bool) -> dict[str, Any]:

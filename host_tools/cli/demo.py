@@ -46,25 +46,29 @@ def virtual_table(pack: Pack, seed: int, uid: str, waits: dict[str, dict[str, in
             table.stop()
 
 
+def _begun_anew(path: Path) -> Path:
+    """`path` without the database that stood there."""
+    try:
+        for name in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+            name.unlink(missing_ok=True)
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from None
+    return path
+
+
 @click.command()
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100_000), help="How many rounds.")
 @click.option("--seed", default=2026, show_default=True, type=click.IntRange(0, 2**30 - 1), help="Of dice and players.")
 @pack_option()
 @db_option
 @json_option
-def demo(rounds: int, seed: int, pack: str, db: Path | None, as_json: bool) -> None:
+def demo(rounds: int, seed: int, pack: str, db: Path | str | None, as_json: bool) -> None:
     """Play rounds on a virtual table: the controller's own firmware, no hardware.
 
     Without --db the demo keeps a record of its own, begun anew each time.
     """
     chosen = load(pack)
-    path = db or default_path().with_name("demo.db")
-    if db is None:
-        try:
-            for name in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
-                name.unlink(missing_ok=True)
-        except OSError as error:
-            raise BadInput(f"{path}: {error.strerror}") from None
+    path = db or _begun_anew(default_path().with_name("demo.db"))
     store = open_store(path)
     started = time.monotonic()
     try:
@@ -99,7 +103,7 @@ def demo(rounds: int, seed: int, pack: str, db: Path | None, as_json: bool) -> N
                             "seed": seed,
                             "pack": chosen.name,
                             "table": device.uid,
-                            "db": str(path),
+                            "db": str(store.path),
                             "seconds": round(seconds, 3),
                         }
                     }
@@ -110,7 +114,7 @@ def demo(rounds: int, seed: int, pack: str, db: Path | None, as_json: bool) -> N
                         rounds=rounds, seconds=seconds, net=signed(net)
                     )
                 )
-                named = f" --db {path}"
+                named = f" --db {store.path}"
                 if len(store.tables()) > 1:
                     named = f" --table {device.uid}{named}"
                 last = store.last(device.uid)[1]

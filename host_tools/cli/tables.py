@@ -120,7 +120,7 @@ class Teller:
 @click.option("--seconds", type=click.FloatRange(0), help="Stop after so long (default: until Ctrl-C).")
 @db_option
 @json_option
-def monitor(port: str, seconds: float | None, db: Path | None, as_json: bool) -> None:
+def monitor(port: str, seconds: float | None, db: Path | str | None, as_json: bool) -> None:
     """Show what a table says, live, and keep its record; comes back after a pulled cable."""
     store = open_store(db)
     teller = Teller(as_json)
@@ -232,7 +232,7 @@ def _field(name: str, key: str, kind: str, words: list[str]) -> Any:
 @pack_option()
 @db_option
 @json_option
-def play(port: str, rounds: int | None, seed: int, pack: str, db: Path | None, as_json: bool) -> None:
+def play(port: str, rounds: int | None, seed: int, pack: str, db: Path | str | None, as_json: bool) -> None:
     """Deal at a table: requests from standard input, or --rounds played by itself.
 
     Each line is a request with its fields: `open 3`, `bets 2 match 500 odd 100`, `close`, `shake`, `unlock`, `finish`,

@@ -88,7 +88,7 @@ def take_all(store: Store, records: list[Record], uid: str = UID, first_event: i
     return [store.take(uid, one, link, first_event) for one, link in records]
 
 
-def rows(path: Path, query: str) -> list[Any]:
+def rows(path: Path | str, query: str) -> list[Any]:
     connection = sqlite3.connect(path)
     try:
         return connection.execute(query).fetchall()
