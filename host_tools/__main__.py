@@ -18,16 +18,22 @@ from host_tools.cli.output import print_json
 # command -> module of host_tools.cli with a click command of that name; loaded when it is used, so that
 # `tablectl seats` does not wait for the database.
 COMMANDS = {
+    "audit": "record",
+    "backup": "record",
     "bank": "bank",
     "cards": "cards",
     "config": "config",
     "odds": "odds",
     "demo": "demo",
     "doctor": "doctor",
+    "export": "record",
+    "fairness": "fairness",
     "monitor": "tables",
     "packs": "packs",
     "play": "tables",
     "ports": "tables",
+    "record": "record",
+    "report": "report",
     "rounds": "record",
     "seats": "seats",
     "show": "record",

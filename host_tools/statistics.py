@@ -34,7 +34,7 @@ DICE = 3
 
 
 @dataclass(frozen=True)
-class Test:
+class Result:
     """A test's statistic with its degrees of freedom (None: the p-value was counted exactly), and its p-value."""
 
     statistic: float
@@ -82,7 +82,7 @@ def face_counts(faces: Faces) -> Counts:
     return np.bincount(faces, minlength=7)[1:7].astype(np.int64)
 
 
-def uniform(counts: Sequence[int] | Counts) -> Test:
+def uniform(counts: Sequence[int] | Counts) -> Result:
     """Are six faces equally likely? Chi-square with 5 degrees of freedom, or counted exactly for fewer than 30 rolls.
 
     >>> uniform([0, 0, 0, 0, 0, 3]).p == 6 / 6**3
@@ -92,26 +92,27 @@ def uniform(counts: Sequence[int] | Counts) -> Test:
     n = int(observed.sum())
     if n >= EXPECTED_LEAST * 6:
         found = stats.chisquare(observed)
-        return Test(float(found.statistic), 5, float(found.pvalue))
+        return Result(float(found.statistic), 5, float(found.pvalue))
     if n == 0:
-        return Test(0.0, None, 1.0)
+        return Result(0.0, None, 1.0)
     return _uniform_exactly(observed, n)
 
 
-def _uniform_exactly(observed: Counts, n: int) -> Test:
+def _uniform_exactly(observed: Counts, n: int) -> Result:
     """Add up all results of n rolls that are no likelier by their chi-square: sum of squares at least the observed."""
     squares = int((observed**2).sum())
-    logs = [math.lgamma(k + 1) for k in range(n + 1)]
-    parts = []
+    ways = 0
     # Sorted counts only; each stands for all of its orders.
     for split in _partitions(n, 6, n):
         if sum(k * k for k in split) >= squares:
             orders = math.factorial(6)
             for k in set(split):
                 orders //= math.factorial(split.count(k))
-            parts.append(orders * math.exp(logs[n] - sum(logs[k] for k in split) - n * math.log(6)))
-    statistic = 6 * squares / n - n
-    return Test(statistic, None, min(1.0, math.fsum(parts)))
+            rolls = math.factorial(n)
+            for k in split:
+                rolls //= math.factorial(k)
+            ways += orders * rolls
+    return Result(6 * squares / n - n, None, float(Fraction(ways, 6**n)))
 
 
 def _partitions(n: int, parts: int, most: int) -> list[tuple[int, ...]]:
@@ -128,7 +129,7 @@ def pooled_totals(n: int) -> list[tuple[int, int, int]]:
     """The totals 3 to 18 as cells (first, last, ways): tails are pooled until each is expected 5 times in `n` rolls.
 
     >>> pooled_totals(1080)[:2], len(pooled_totals(1080)), pooled_totals(100)[0]
-    ([(3, 3, 1), (4, 4, 3)], 16, (3, 5, 10))
+    ([(3, 3, 1), (4, 4, 3)], 16, (3, 6, 20))
     """
     cells = [(total, total, ways) for total, ways in zip(TOTALS, WAYS, strict=True)]
     while len(cells) > 1 and cells[0][2] * n < EXPECTED_LEAST * 216:
@@ -138,7 +139,7 @@ def pooled_totals(n: int) -> list[tuple[int, int, int]]:
     return cells
 
 
-def totals(rolls: Faces) -> Test | None:
+def totals(rolls: Faces) -> Result | None:
     """Do totals come as often as the 216 rolls have them? None when there are too few rolls for two cells."""
     n = len(rolls)
     cells = pooled_totals(n)
@@ -147,20 +148,20 @@ def totals(rolls: Faces) -> Test | None:
     by_total = np.bincount(rolls.sum(axis=1, dtype=np.int64), minlength=19)
     observed = [int(by_total[first : last + 1].sum()) for first, last, _ways in cells]
     found = stats.chisquare(observed, [n * ways / 216 for _first, _last, ways in cells])
-    return Test(float(found.statistic), len(cells) - 1, float(found.pvalue))
+    return Result(float(found.statistic), len(cells) - 1, float(found.pvalue))
 
 
-def outcomes(rolls: Faces) -> Test | None:
+def outcomes(rolls: Faces) -> Result | None:
     """Are all 216 rolls equally likely, the dice together? None below 1,080 rolls, 5 for each."""
     n = len(rolls)
     if n < EXPECTED_LEAST * 216:
         return None
     index = (rolls[:, 0] - 1) * np.int64(36) + (rolls[:, 1] - 1) * np.int64(6) + (rolls[:, 2] - 1)
     found = stats.chisquare(np.bincount(index, minlength=216))
-    return Test(float(found.statistic), 215, float(found.pvalue))
+    return Result(float(found.statistic), 215, float(found.pvalue))
 
 
-def runs(high: npt.NDArray[np.bool_]) -> Test | None:
+def runs(high: npt.NDArray[np.bool_]) -> Result | None:
     """Wald and Wolfowitz's runs test: too few or too many changes between low and high, whatever their numbers.
 
     The statistic is the number of runs. Exact below 50 of either kind, else by the normal limit with a correction for
@@ -177,11 +178,11 @@ def runs(high: npt.NDArray[np.bool_]) -> Test | None:
     if min(one, other) < 50 and n < 1000:
         below = sum(_runs_probability(count, one, other) for count in range(2, found + 1))
         above = sum(_runs_probability(count, one, other) for count in range(found, n + 1))
-        return Test(float(found), None, float(min(Fraction(1), 2 * min(below, above))))
+        return Result(float(found), None, float(min(Fraction(1), 2 * min(below, above))))
     mean = 2 * one * other / n + 1
     variance = (mean - 1) * (mean - 2) / (n - 1)
     distance = max(0.0, abs(found - mean) - 0.5) / math.sqrt(variance)
-    return Test(float(found), None, float(2 * stats.norm.sf(distance)))
+    return Result(float(found), None, float(2 * stats.norm.sf(distance)))
 
 
 def _runs_probability(count: int, one: int, other: int) -> Fraction:
@@ -200,13 +201,13 @@ def high(faces: Faces) -> npt.NDArray[np.bool_]:
     return faces > 3
 
 
-def repeats(faces: Faces) -> Test | None:
+def repeats(faces: Faces) -> Result | None:
     """How often a die shows what it showed the roll before: one in six if it is shaken well. Exact binomial test."""
     n = len(faces) - 1
     if n < 1:
         return None
     same = int((faces[1:] == faces[:-1]).sum())
-    return Test(float(same), None, float(stats.binomtest(same, n, 1 / 6).pvalue))
+    return Result(float(same), None, float(stats.binomtest(same, n, 1 / 6).pvalue))
 
 
 def rolls_needed(bias: float, alpha: float = 0.01, power: float = 0.9) -> int:
@@ -227,7 +228,7 @@ def rolls_needed(bias: float, alpha: float = 0.01, power: float = 0.9) -> int:
         most *= 2
     noncentrality = brentq(lambda value: stats.ncx2.sf(limit, 5, value) - power, 1e-9, most)
     # Sum over faces of (p - 1/6)^2 / (1/6): 6 bias^2 (1 + 1/5).
-    return math.ceil(noncentrality / (7.2 * bias**2))
+    return math.ceil(float(noncentrality) / (7.2 * bias**2))
 
 
 def power_of(bias: float, rolls: int, alpha: float = 0.01) -> float:

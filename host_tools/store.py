@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     URL,
@@ -154,9 +154,11 @@ class DiceSet(Base):
         return {
             "table": self.uid,
             "dice_set": self.number,
+            "event": self.event,
             "since": self.utc,
             "serial": self.serial,
             "issued": self.issued,
+            "tags": self.tags,
         }
 
 
@@ -182,6 +184,18 @@ class Pruning(Base):
         """What was removed, as JSON."""
         names = ("first", "last", "rounds", "older_than", "utc", "by")
         return {"table": self.uid, **{name: getattr(self, name) for name in names}}
+
+
+class Roll(NamedTuple):
+    """A settled round's roll: `dice` is "1 2 3", `eye` the dragon's eye die's index, `manual` why it was entered."""
+
+    uid: str
+    number: int
+    utc: str
+    dice_set: int
+    dice: str
+    eye: int
+    manual: str | None
 
 
 @dataclass(frozen=True)
@@ -547,14 +561,17 @@ class Store:
         with self._guard(), Session(self._engine) as session:
             return int(session.scalar(search.of(select(func.count()).select_from(Round))) or 0)
 
+    def stream_rows(self, search: Search = EVERYTHING) -> Iterator[Message]:
+        """The rows of the rounds as they are stored, in order of table and number, in constant memory."""
+        query = search.of(select(*Round.__table__.columns)).order_by(Round.uid, Round.number)
+        with self._guard(), Session(self._engine) as session:
+            for row in session.execute(query.execution_options(yield_per=_BATCH)):
+                yield row._asdict()
+
     def stream(self, search: Search = EVERYTHING) -> Iterator[Message]:
         """Every round that is searched for, in order of table and number, as of one moment and in constant memory."""
-        query = search.of(select(Round)).order_by(Round.uid, Round.number)
-        with self._guard(), Session(self._engine) as session:
-            for rows in session.scalars(query.execution_options(yield_per=_BATCH)).partitions():
-                for row in rows:
-                    yield row.as_dict()
-                session.expunge_all()
+        for row in self.stream_rows(search):
+            yield Round(**row).as_dict()
 
     def void_reasons(self, uid: str, numbers: Sequence[int]) -> dict[int, list[str]]:
         """Why rolls of these rounds were void, in order, by round; rounds without a void roll are not there."""
@@ -597,22 +614,38 @@ class Store:
                 else:
                     yield dict(_parsed(row.body, f"event {row.id} of table {uid}"), utc=row.utc)
 
-    def rolls(self, search: Search = EVERYTHING) -> Iterator[tuple[str, int, str, int, str, int, str | None]]:
-        """(table, round, UTC, dice set, dice as "1 2 3", eye, manual reason) of every settled round, in order."""
+    def rolls(self, search: Search = EVERYTHING, last: int | None = None) -> Iterator[Roll]:
+        """Every settled round's roll in order of table and number, in constant memory; the newest `last` only."""
         columns = (Round.uid, Round.number, Round.utc, Round.dice_set, Round.dice, Round.eye, Round.manual)
-        query = search.of(select(*columns)).where(Round.status == "settled").order_by(Round.uid, Round.number)
+        query = search.of(select(*columns)).where(Round.status == "settled")
+        if last is not None:
+            query = query.order_by(Round.utc.desc(), Round.number.desc()).limit(last)
+            query = select(query.subquery()).order_by("uid", "number")
+        else:
+            query = query.order_by(Round.uid, Round.number)
         with self._guard(), Session(self._engine) as session:
             for row in session.execute(query.execution_options(yield_per=_BATCH)):
-                yield tuple(row)
+                yield Roll(*row)
+
+    def voids(self, search: Search = EVERYTHING) -> Iterator[tuple[str, int, Message]]:
+        """(table, dice set, the record's data) of every void roll in the rounds that are searched for."""
+        query = search.of(
+            select(Event.uid, Event.id, Round.dice_set, Event.body)
+            .join(Round, (Round.uid == Event.uid) & (Round.number == Event.round))
+            .where(Event.kind == "void")
+        ).order_by(Event.uid, Event.id)
+        with self._guard(), Session(self._engine) as session:
+            for uid, event_id, dice_set, body in session.execute(query.execution_options(yield_per=_BATCH)):
+                yield uid, dice_set, _parsed(body, f"event {event_id} of table {uid}")["d"]
 
     def dice_sets(self, uid: str) -> list[Message]:
-        """The dice sets of a table, oldest first: {"table", "dice_set", "since", "serial", "issued"}."""
+        """The dice sets of a table, oldest first, as DiceSet.as_dict gives them."""
         with self._guard(), Session(self._engine) as session:
             query = select(DiceSet).where(DiceSet.uid == uid).order_by(DiceSet.number)
             found = [row.as_dict() for row in session.scalars(query)]
             if not found or found[0]["dice_set"] != 1:
                 first = session.scalar(select(Event.utc).where(Event.uid == uid).order_by(Event.id).limit(1))
-                found.insert(0, {"table": uid, "dice_set": 1, "since": first, "serial": None, "issued": None})
+                found.insert(0, DiceSet(uid=uid, number=1, event=0, utc=first).as_dict())
             return found
 
     # -- upkeep ----------------------------------------------------------------------------------------------------

@@ -1,32 +1,151 @@
-"""`tablectl rounds` and `show`: what the record holds."""
+"""`tablectl rounds`, `show`, `export`, `audit`, `backup` and `record`: what the record holds, and its upkeep."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
+from rich.console import Console
+from rich.progress import Progress
 
+from dragoneye.errors import BadInput
 from dragoneye.protocol import SEQ_MAX
+from dragoneye.rules.packs import NAMES, load
+from dragoneye.text import show as shown
+from host_tools import export as exports
 from host_tools.cli import call
 from host_tools.cli.common import db_option, open_store, void_reasons
+from host_tools.cli.numbers import number as told_number
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.i18n import _
+from host_tools.store import KEPT_DAYS, STATUSES, Search, Store, utc_text
 
-_table_option = click.option("--table", "uid", help="The table's unique id, when the record has several.")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+table_option = click.option("--table", "uid", help="The table's unique id, when the record has several.")
+
+
+class Moment(click.ParamType[str]):
+    """A date, or a date with a time, in UTC unless it says otherwise; as the record holds it.
+
+    `ends` is for the end of a time: a date alone means the whole day.
+    """
+
+    name = "UTC"
+
+    def __init__(self, ends: bool = False) -> None:
+        self._ends = ends
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            moment = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=timezone.utc)
+            if self._ends and len(str(value)) == 10:
+                moment += timedelta(days=1)
+            return utc_text(moment)
+        except (ValueError, OverflowError):
+            self.fail(
+                _("{value}; allowed: a date like 2026-05-17, or with a time like 2026-05-17T20:00 (UTC)").format(
+                    value=shown(value)
+                ),
+                param,
+                ctx,
+            )
+
+
+def search_options(function: Function) -> Function:
+    """Add --table, --since, --until and --dice-set as `uid`, `since`, `until` and `dice_set`."""
+    for option in (
+        click.option("--dice-set", "dice_set", help="The dice set: its serial, or its number at the table."),
+        click.option("--until", type=Moment(ends=True), help="Up to this moment (UTC); of a date, the whole day."),
+        click.option("--since", type=Moment(), help="From this moment on (UTC)."),
+        table_option,
+    ):
+        function = option(function)
+    return function
+
+
+def search_for(
+    store: Store,
+    uid: str | None,
+    since: str | None = None,
+    until: str | None = None,
+    dice_set: str | None = None,
+    status: str | None = None,
+) -> Search:
+    """The search that the options ask for. Raises BadInput when there is no such table or dice set."""
+    store.check_table(uid)
+    number = None
+    if dice_set is not None:
+        sets = [one for table in store.tables() if uid in (None, table) for one in store.dice_sets(table)]
+        found = [one for one in sets if one["serial"] == dice_set]
+        if len({one["table"] for one in found}) > 1:
+            raise BadInput(
+                _("the dice set {serial} was at several tables; name one with --table: {tables}").format(
+                    serial=shown(dice_set), tables=", ".join(sorted({one["table"] for one in found}))
+                )
+            )
+        if found:
+            uid, number = found[-1]["table"], found[-1]["dice_set"]
+        elif dice_set.isascii() and dice_set.isdigit() and any(one["dice_set"] == int(dice_set) for one in sets):
+            number = int(dice_set)
+        else:
+            raise BadInput(
+                _("there is no dice set {name}; there are {sets}").format(
+                    name=shown(dice_set), sets=", ".join(sorted({set_name(one) for one in sets})) or _("none")
+                )
+            )
+    if since is not None and until is not None and since >= until:
+        raise BadInput(_("--since is not before --until: {since}, {until}").format(since=since, until=until))
+    return Search(uid, since, until, number, status)
+
+
+def set_name(dice_set: dict[str, Any]) -> str:
+    """How a dice set is called: its number at the table, and its serial where it has one."""
+    serial = dice_set.get("serial")
+    return f"{dice_set['dice_set']} ({serial})" if serial else str(dice_set["dice_set"])
+
+
+@contextmanager
+def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal's standard error; nothing elsewhere. Gives a function that is told what was done."""
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.advance(task, done)
 
 
 @click.command()
 @click.option("--last", default=20, show_default=True, type=click.IntRange(1, 1_000_000), help="How many, the newest.")
-@_table_option
+@click.option(
+    "--page", default=1, show_default=True, type=click.IntRange(1, 1_000_000), help="2: those before, and so on."
+)
+@search_options
+@click.option("--status", type=click.Choice(STATUSES), help="Only rounds in this status.")
 @db_option
 @json_option
-def rounds(last: int, uid: str | None, db: Path | None, as_json: bool) -> None:
-    """The newest rounds in the record."""
+def rounds(
+    last: int,
+    page: int,
+    uid: str | None,
+    since: str | None,
+    until: str | None,
+    dice_set: str | None,
+    status: str | None,
+    db: Path | str | None,
+    as_json: bool,
+) -> None:
+    """The newest rounds in the record, or those that are searched for."""
     store = open_store(db, must_exist=True)
-    found = store.rounds(uid, last)
+    found = store.rounds(last=last, page=page, search=search_for(store, uid, since, until, dice_set, status))
     if as_json:
-        for stored in found:
-            print_json(call.as_json(stored, void_reasons(store, stored["table"], stored["round"])))
+        for stored, voids in exports.with_void_reasons(store, found):
+            print_json(call.as_json(stored, voids))
         return
     rows = table(_("round"), _("UTC"), _("table"), _("dice"), _("total"), _("shaker"), _("voids"), _("table's net"))
     for stored in found:
@@ -46,13 +165,14 @@ def rounds(last: int, uid: str | None, db: Path | None, as_json: bool) -> None:
 
 @click.command()
 @click.argument("number", type=click.IntRange(1, SEQ_MAX))
-@_table_option
+@table_option
 @click.option("--events", is_flag=True, help="Print the records that the table sent for it instead, one JSON a line.")
 @db_option
 @json_option
-def show(number: int, uid: str | None, events: bool, db: Path | None, as_json: bool) -> None:
+def show(number: int, uid: str | None, events: bool, db: Path | str | None, as_json: bool) -> None:
     """Round NUMBER as the dealer called it."""
     store = open_store(db, must_exist=True)
+    store.check_table(uid)
     stored = store.round(number, uid)
     if events:
         for record in store.events(stored["table"], number):
@@ -63,3 +183,198 @@ def show(number: int, uid: str | None, events: bool, db: Path | None, as_json: b
         print_json(call.as_json(stored, voids))
     else:
         call.print_round(console(), stored, voids)
+
+
+@click.command()
+@click.argument("file")
+@click.option(
+    "--format", "kind", type=click.Choice(exports.FORMATS), help="Default: by the end of FILE's name, or csv."
+)
+@click.option("--rolls", is_flag=True, help="Raw rolls for a test lab instead of rounds.")
+@click.option("--last", type=click.IntRange(1), help="With --rolls: only so many, the newest.")
+@search_options
+@click.option("--status", type=click.Choice(STATUSES), help="Only rounds in this status.")
+@db_option
+@json_option
+def export(
+    file: str,
+    kind: str | None,
+    rolls: bool,
+    last: int | None,
+    uid: str | None,
+    since: str | None,
+    until: str | None,
+    dice_set: str | None,
+    status: str | None,
+    db: Path | str | None,
+    as_json: bool,
+) -> None:
+    """Write rounds, or raw rolls, to FILE (- is stdout): CSV, JSON Lines or Parquet."""
+    if last is not None and not rolls:
+        raise click.UsageError(_("--last goes with --rolls"))
+    ends = file.rpartition(".")[2].lower()
+    kind = kind or (ends if ends in exports.FORMATS else "csv")
+    store = open_store(db, must_exist=True)
+    search = search_for(store, uid, since, until, dice_set, status)
+    with exports.target(file) as out, progress(_("export"), last or store.count(search)) as advance:
+        if rolls:
+            stored = store.rolls(search, last)
+            exports.write(exports.roll_rows(store, stored), exports.ROLL_COLUMNS, kind, out, advance)
+        elif kind == "jsonl":
+            whole = (call.as_json(*one) for one in exports.with_void_reasons(store, store.stream(search)))
+            exports.write(whole, {}, kind, out, advance)
+        else:
+            exports.write(exports.round_rows(store, search), exports.ROUND_COLUMNS, kind, out, advance)
+    if file == "-":
+        return
+    told = {"file": file, "format": kind, "rows": out.rows, "bytes": out.bytes, "sha256": out.sha256}
+    if as_json:
+        print_json(told)
+    else:
+        click.echo(
+            _("{file}: {rows} rows, {bytes} bytes, SHA-256 {sha256}").format(
+                file=file, rows=told_number(out.rows), bytes=told_number(out.bytes), sha256=out.sha256
+            )
+        )
+
+
+@click.command()
+@table_option
+@click.option(
+    "--pack",
+    "packs",
+    multiple=True,
+    help="A rule pack's file that was played; nj, pr and ca are known. May be repeated.",
+)
+@click.option("--most", default=20, show_default=True, type=click.IntRange(1), help="How many findings to print.")
+@db_option
+@json_option
+def audit(uid: str | None, packs: tuple[str, ...], most: int, db: Path | str | None, as_json: bool) -> None:
+    """Check the whole record: ids, hashes, order, streaks, and every settlement anew by rules of its own.
+
+    Ends with exit code 0 when all fits, 1 when something does not, 2 when it cannot be checked.
+    """
+    from host_tools import audit as auditing
+
+    store = open_store(db, must_exist=True)
+    known = [load(name) for name in (*packs, *NAMES)]
+    with progress(_("audit"), None) as advance:
+        done = auditing.audit(store, known, uid, advance)
+    if as_json:
+        print_json(done.as_dict())
+    else:
+        click.echo(
+            _(
+                "{tables} tables, {events} events, {rounds} rounds, {settlements} settlements, {hands} tile hands"
+            ).format(
+                tables=told_number(done.tables),
+                events=told_number(done.events),
+                rounds=told_number(done.rounds),
+                settlements=told_number(done.settlements),
+                hands=told_number(done.tile_hands),
+            )
+        )
+        for note in done.notes[:most]:
+            click.echo(_("note: ") + _place(note))
+        for finding in done.findings[:most]:
+            click.echo(_("does not fit: ") + _place(finding))
+        if len(done.findings) > most:
+            click.echo(_("and {count} more").format(count=told_number(len(done.findings) - most)))
+        if not done.findings:
+            click.echo(_("everything fits"))
+    if done.findings:
+        sys.exit(1)
+
+
+def _place(finding: Any) -> str:
+    words = [_("table {uid}").format(uid=finding.table)]
+    if finding.event:
+        words.append(_("event {number}").format(number=finding.event))
+    if finding.round:
+        words.append(_("round {number}").format(number=finding.round))
+    return ", ".join(words) + ": " + str(finding.what)
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@db_option
+@json_option
+def backup(file: Path, db: Path | str | None, as_json: bool) -> None:
+    """Copy the record to FILE in one step, while tables go on writing to it."""
+    store = open_store(db, must_exist=True)
+    store.backup(file)
+    size = file.stat().st_size
+    if as_json:
+        print_json({"file": str(file), "bytes": size})
+    else:
+        click.echo(_("{file}: {bytes} bytes, checked").format(file=file, bytes=told_number(size)))
+
+
+@click.group()
+def record() -> None:
+    """The record's upkeep: what is in it, and removing what is old."""
+
+
+@record.command()
+@db_option
+@json_option
+def info(db: Path | str | None, as_json: bool) -> None:
+    """Where the record is, its tables, rounds and dice sets, and what was removed from it."""
+    store = open_store(db, must_exist=True)
+    told: dict[str, Any] = {
+        "db": str(store.path),
+        "tables": [
+            {
+                "table": uid,
+                "last_event": store.last(uid)[0],
+                "rounds": store.count(Search(uid=uid)),
+                "dice_sets": [
+                    {key: one[key] for key in ("dice_set", "serial", "issued", "since")} for one in store.dice_sets(uid)
+                ],
+                "removed": store.prunings(uid),
+            }
+            for uid in store.tables()
+        ],
+    }
+    if as_json:
+        print_json(told)
+        return
+    out = console()
+    out.print(str(store.path), soft_wrap=True)
+    rows = table(_("table"), _("events"), _("rounds"), _("dice sets"), _("removed events"))
+    for one in told["tables"]:
+        rows.add_row(
+            one["table"],
+            told_number(one["last_event"]),
+            told_number(one["rounds"]),
+            ", ".join(set_name(dice_set) for dice_set in one["dice_sets"]),
+            ", ".join(f"{gone['first']}-{gone['last']} ({gone['utc'][:10]}, {gone['by']})" for gone in one["removed"]),
+        )
+    out.print(rows)
+
+
+@record.command()
+@click.option(
+    "--older-than", "days", required=True, type=click.IntRange(1), metavar="DAYS", help="Age in days, 90 or more."
+)
+@db_option
+@json_option
+def prune(days: int, db: Path | str | None, as_json: bool) -> None:
+    """Remove rounds and events that are older than DAYS days, and note in the record what was removed.
+
+    Nothing is ever removed by itself, and nothing younger than 90 days at all. Whole rounds go only, and a table's last
+    event stays. Make a backup first.
+    """
+    store = open_store(db, must_exist=True)
+    removed = store.prune(days)
+    if as_json:
+        print_json({"kept_days": KEPT_DAYS, "removed": removed})
+        return
+    for one in removed:
+        click.echo(
+            _("table {table}: removed events {first} to {last} with {rounds} rounds").format(
+                table=one["table"], first=one["first"], last=one["last"], rounds=told_number(one["rounds"])
+            )
+        )
+    if not removed:
+        click.echo(_("nothing is older than {days} days").format(days=days))
