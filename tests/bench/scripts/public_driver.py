@@ -1,9 +1,10 @@
 """Lets a public MicroPython MFRC522 driver, unmodified, look for one tag: once with it there, then with an empty field.
 
-`use(module name, pace in us)` makes a reader of the driver on the board's first chip select; its `look()` gives (UID as
-hex or None, SPI transactions, microseconds). The drivers' differences stay here: which platforms they know,
+`use(module name, pace in us, count)` makes a reader of the driver on the board's first chip select; its `look()` gives
+(UID as hex or None, SPI transactions, microseconds). The drivers' differences stay here: which platforms they know,
 whether they want pins or a bus, whether they go beyond the first cascade level.
 
+Counting costs some microseconds a transaction: with `count=False` the driver has the bare pin, and the count is 0.
 `pace` makes each transaction take so much longer: MicroPython on a PC is faster than the chip wakes up, which these
 drivers do not wait for.
 """
@@ -22,8 +23,8 @@ PLATFORMS = ("rp2", "esp8266")
 class Select:
     """The chip-select pin; counts how often it goes low."""
 
-    def __init__(self, pin, pace):
-        self._pin = pin
+    def __init__(self, pin, pace=0):
+        self.pin = pin
         self._pace = pace
         self.count = 0
 
@@ -32,7 +33,7 @@ class Select:
             self.count += 1
             if self._pace:
                 time.sleep_us(self._pace)
-        self._pin.value(level)
+        self.pin.value(level)
 
     __call__ = value
 
@@ -43,8 +44,9 @@ class Pins:
     IN = machine.Pin.IN
     OUT = machine.Pin.OUT
 
-    def __init__(self, pace):
-        self.select = Select(machine.Pin(SELECT, machine.Pin.OUT, value=1), pace)
+    def __init__(self, pace, count):
+        self.counter = Select(machine.Pin(SELECT, machine.Pin.OUT, value=1), pace)
+        self.select = self.counter if count or pace else self.counter.pin
 
     def __call__(self, id, *args):
         return self.select if id == SELECT else machine.Pin(id, *args)
@@ -77,7 +79,7 @@ class Reader:
 
     def look(self):
         driver = self._driver
-        self._pins.select.count = 0
+        self._pins.counter.count = 0
         start = time.ticks_us()
         uid = None
         if driver.request(0x26)[0] == driver.OK:
@@ -88,11 +90,11 @@ class Reader:
                 found = found[:4]
             if status == driver.OK:
                 uid = hexlify(bytes(found)).decode()
-        return uid, self._pins.select.count, time.ticks_diff(time.ticks_us(), start)
+        return uid, self._pins.counter.count, time.ticks_diff(time.ticks_us(), start)
 
 
-def use(name, pace=0):
-    pins = Pins(pace)
+def use(name, pace=0, count=True):
+    pins = Pins(pace, count)
     hardware = Shim()
     hardware.Pin = pins
     hardware.SPI = hardware.SoftSPI = bus
