@@ -671,6 +671,7 @@ class EmulatedPico:
         """Everything about the table, as over a bench's control channel."""
         state: Json = self.table.state(self.us)
         state["flash"] = {"programs": self.programs, "erases": self.erases}
+        state["readers"] = self.wiring.readers_state()
         state["up_ms"] = self.us // 1000
         state["emulated"] = True
         return state

@@ -16,6 +16,7 @@ SELECT = (0x93, 0x95, 0x97)  # cascade levels 1 to 3 (table 7)
 CASCADE_TAG = 0x88
 HALT = b"\x50\x00"
 GUARD_US = 5000  # a tag answers this long after the field came (6.2.1)
+FORGET_US = 5000  # a field that was off for less may leave a tag in its state: the worst that the standard allows
 LOUD_DB = 18  # heard at the lowest gain of an MFRC522 (data sheet, RFCfgReg)
 READERS = 3
 
@@ -60,20 +61,24 @@ class Tag:
         self.atqa = 0x04 | (len(self.levels) - 1) << 6
         self.sak = 0x08 if len(uid) == 4 else 0x00
         self.state = OFF
-        self.since = 0  # when its power came
+        self.since = -FORGET_US  # when its power came or went
+        self._kept = IDLE
         self._level = 0
         self._woken = False  # by WUPA out of HALTED: READY* and ACTIVE* go back there (6.3)
 
     def power(self, now):
         """A field has come."""
         if self.state == OFF:
-            self.state = IDLE
+            kept = now - self.since < FORGET_US
+            self.state = self._kept if kept else IDLE
+            self._woken = kept and self._woken
             self.since = now
-            self._woken = False
 
-    def unpower(self):
-        """The field is gone: everything is forgotten, HALTED too."""
+    def unpower(self, now):
+        """The field is gone: everything will be forgotten, HALTED too."""
+        self._kept = self.state
         self.state = OFF
+        self.since = now
 
     def _back(self):
         self.state = HALTED if self._woken else IDLE
@@ -160,15 +165,22 @@ class Jammer:
     def __init__(self, seed):
         self._seed = seed
         self._answers = 0
-        self.state = OFF
-        self.since = 0
+        self._on = False
+        self._since = 0
 
-    power = Tag.power
-    unpower = Tag.unpower
+    def power(self, now):
+        """A field has come."""
+        if not self._on:
+            self._on = True
+            self._since = now
+
+    def unpower(self, now):
+        """The field is gone."""
+        self._on = False
 
     def hear(self, data, bits, now):
         """Take a frame; the answers to it."""
-        if self.state == OFF or now - self.since < GUARD_US:
+        if not self._on or now - self._since < GUARD_US:
             return ()
         if bits == 7:
             return ((0x44, 16, 0, True),)
@@ -259,7 +271,7 @@ class Field:
                     break
         for tag in self._powered:
             if tag not in powered:
-                tag.unpower()
+                tag.unpower(now)
         self._powered = powered
         return present
 

@@ -155,6 +155,11 @@ class Mfrc522:
             return level
         return None
 
+    @property
+    def field_on(self):
+        """Whether it radiates."""
+        return self._air.is_on(self.number)
+
     def due(self):
         """When pin IRQ may change next by itself, or None."""
         if self._next is None or not (self._regs[COM_IEN] & 0x7F or self._regs[DIV_IEN] & 0x14):

@@ -130,6 +130,7 @@ class Host:
         state = self.table.state(ticks_us())
         state["flash"] = {"programs": self.flash.programs, "erases": self.flash.erases}
         state["memory"] = {"free": gc.mem_free(), "used": gc.mem_alloc()}
+        state["readers"] = self.wiring.readers_state()
         state["up_ms"] = (ticks_us() - self.started_us) // 1000
         return state
 

@@ -92,6 +92,10 @@ class Wiring:
             return self.irqs[pin].irq_pin()
         return None
 
+    def readers_state(self):
+        """For each reader whether its field is on, and how often it was selected."""
+        return [{"field": chip.field_on, "transactions": chip.transactions} for chip in self.readers]
+
     def advance(self, now):
         """Do what is due by now on the table and in the chips."""
         self.table.advance(now)

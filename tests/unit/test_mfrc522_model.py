@@ -118,9 +118,10 @@ class Bench:
         self.write(TX_CONTROL, 0x83)
         self.now += guard_us
 
-    def stop(self) -> None:
-        """The field off."""
+    def stop(self, for_us: int = 5000) -> None:
+        """The field off, for so long."""
         self.write(TX_CONTROL, 0x80)
+        self.now += for_us
 
     def send(self, data: bytes, last_bits: int = 0, align: int = 0) -> int:
         """Transceive; microseconds until an answer or the timer."""
@@ -591,11 +592,17 @@ def test_halted_tags_hear_only_wupa_and_return_to_where_they_came_from() -> None
     assert one.request(WUPA) is None  # not expected in READY*
     assert tag.state == field.HALTED
     assert one.request(WUPA) == b"\x04\x00"
-    one.write(TX_CONTROL, 0x80)
+    one.select(0, bytes.fromhex(CLASSIC))
+    one.halt()
+    one.stop(4900)
+    one.write(TX_CONTROL, 0x83)
+    one.now += 5000
+    assert one.request() is None  # it was off for too short a time
+    one.stop(5000)
     one.write(TX_CONTROL, 0x83)
     one.now += 5000
     assert one.request() == b"\x04\x00"  # without power all is forgotten
-    assert one.world.asked_for == [False, False, True, True, True, False]
+    assert one.world.asked_for == [False, False, True, True, True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -754,7 +761,7 @@ def test_readers_see_what_lies_in_their_field_and_two_fields_at_once_are_noise()
         one.start()
         one.request()
         seen.append(one.ask(b"\x93\x20"))
-        one.write(TX_CONTROL, 0x80)
+        one.stop()
         assert both.state == alone.state == field.OFF
     assert [got and got[:4].hex() for got in seen] == [CLASSIC, CLASSIC, "0a0b0c0d"]
     one.chip = one.chips[0]
