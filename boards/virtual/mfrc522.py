@@ -198,8 +198,8 @@ class Mfrc522:
             self._sent(at)
         elif self._state == RX_WAIT:
             self._state = RECEIVING
-            if not self._regs[RX_MODE] & 0x04:
-                self._stop_timer(at)  # at the fifth bit, unless RxMultiple
+            if not self._regs[RX_MODE] & 0x04 and self._answer[1][1] >= 4:
+                self._stop_timer(at)  # at the fifth bit (the start bit is one), unless RxMultiple
             self._at = self._answer_end
         else:
             self._received(at)
@@ -538,6 +538,8 @@ class Mfrc522:
             return
         begins, heard = self._answer
         bits, skip = heard[1], heard[2]
+        if bits < 4 and self._regs[RX_MODE] & 0x08:
+            return  # RxNoErr: that is no data stream
         self._at = begins + us_of(5 * ETU)
         # Start of communication, bits with a parity bit a byte, end.
         self._answer_end = begins + us_of(ETU * (1 + bits + (bits + skip) // 8 + 1))

@@ -660,6 +660,18 @@ def test_anticollision_takes_any_number_of_known_bits(known: int) -> None:
         assert one.world.tags[0][0].state == field.READY  # another one is meant
 
 
+def test_fewer_than_four_bits_are_no_answer_with_rx_no_err() -> None:
+    one = Bench(CLASSIC)
+    one.start()
+    level = field.levels_of(bytes.fromhex(CLASSIC))[0]
+    for mode, bits, heard in ((0x00, 5, True), (0x08, 4, True), (0x08, 5, False)):
+        one.write(RX_MODE, mode)
+        assert one.request() or one.request()
+        got = one.ask(bytes([0x93, 0x60 | bits]) + level, bits, bits)
+        assert (got is not None) == heard
+        one.ask(bytes([REQA]), 7)
+
+
 def test_an_ntag_gives_its_pages_and_refuses_what_it_does_not_know() -> None:
     one = Bench(NTAG)
     one.start()
