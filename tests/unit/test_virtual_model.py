@@ -13,6 +13,7 @@ from boards.virtual import model, prng
 from boards.virtual.mfrc522 import VERSION
 from boards.virtual.model import Model, Refused
 from boards.virtual.unix_port import REPO, find_micropython
+from boards.virtual.wiring import Wiring, pixel_bit
 from tests.unit.test_mfrc522_model import Bench, inventory
 
 S = 1_000_000
@@ -375,3 +376,51 @@ def test_a_wrong_command_is_refused_by_name_and_changes_nothing(name: str, args:
 
 def test_every_tag_has_its_own_uid() -> None:
     assert len({uid for die in model.default_tags() for uid in die}) == 18
+
+
+def wired() -> tuple[Shaker, Wiring]:
+    one = Shaker()
+    board = json.loads((REPO / "boards/rpi_pico/board.json").read_text())
+    return one, Wiring(board, one.table, lambda: one.now)
+
+
+def test_the_readers_pins_are_wired() -> None:
+    one, wiring = wired()
+
+    def version(select: int) -> int:
+        wiring.output(select, 0)
+        wiring.transfer(0, VERSION << 1 | 0x80)
+        value: int = wiring.transfer(0, 0)
+        wiring.output(select, 65535)
+        return value
+
+    assert [version(select) for select in (5, 6, 7)] == [0, 0, 0]  # they wake up
+    one.now += 300
+    assert [version(select) for select in (5, 6, 7)] == [0x92] * 3
+    assert wiring.transfer(0, 0xFF) == wiring.transfer(1, 0xFF) == 0  # none is selected; another bus
+    wiring.output(8, 0)
+    assert version(5) == 0
+    wiring.undriven(8)  # a pull-up
+    one.now += 300
+    assert version(5) == 0x92
+    assert [wiring.level(irq) for irq in (9, 10, 11)] == [None] * 3
+    wiring.output(6, 0)
+    for byte in (0x02 << 1, 0x90):  # ComIEnReg: IdleIEn, and IdleIRq is set after the reset
+        wiring.transfer(0, byte)
+    wiring.output(6, 65535)
+    assert [wiring.level(irq) for irq in (9, 10, 11)] == [None, 0, None]
+    assert [reader["transactions"] for reader in wiring.readers_state()] == [4, 3, 2]
+
+
+def test_ws2812_pulses_are_bits_within_their_tolerance() -> None:
+    bits = {ns: pixel_bit(ns) for ns in (200, 250, 400, 550, 600, 650, 800, 950, 1000)}
+    assert bits == {200: None, 250: 0, 400: 0, 550: 0, 600: None, 650: 1, 800: 1, 950: 1, 1000: None}
+    one, wiring = wired()
+    wiring.pixels(21, bytes([1, 2, 3, 4, 5, 6, 7]))  # the third pixel has not got its 24 bits
+    assert one.table.state(one.now)["ring"] == [[2, 1, 3], [5, 4, 6]]
+    wiring.pixels(21, bytes([9, 9, 9]))  # the second one keeps what it had
+    assert one.table.state(one.now)["ring"] == [[9, 9, 9], [5, 4, 6]]
+    wiring.pixels(21, bytes(6), True)
+    wiring.pixels(22, bytes(6))
+    assert one.table.state(one.now)["ring"] == [[9, 9, 9], [5, 4, 6]]
+    assert [entry[1:] for entry in wiring.log] == [["ring", 2], ["ring", 1], ["ring_spoiled", 2]]
