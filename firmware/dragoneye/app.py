@@ -282,6 +282,8 @@ class App:
     async def _read(self, roll, step):
         tags = await self.board.reader.scan(step)
         self.report(self.controller.table.tags, roll, tags)
+        # The next pass shall not wait for the table's next turn.
+        self._effects()
 
 
 def _build():

@@ -50,7 +50,7 @@ def ticks_diff(end: int, start: int) -> int:
 def load_driver(clock: Clock) -> types.ModuleType:
     """The driver's module, with what it imports of MicroPython in our time."""
     fakes = {
-        "micropython": types.SimpleNamespace(const=lambda value: value),
+        "micropython": types.SimpleNamespace(const=lambda value: value, native=lambda function: function),
         "time": types.SimpleNamespace(ticks_us=clock.ticks_us, ticks_diff=ticks_diff),
         "asyncio": types.SimpleNamespace(sleep_ms=clock.sleep_ms),
     }

@@ -12,6 +12,7 @@ import asyncio
 from binascii import hexlify
 from time import ticks_diff, ticks_us
 
+import micropython
 from micropython import const
 
 VERSIONS = (0x91, 0x92)
@@ -23,12 +24,15 @@ GAIN_BITS = {18: 0x00, 23: 0x10, 33: 0x40, 38: 0x50, 43: 0x60, 48: 0x70}
 # margin that is customary).
 FIELD_ON_US = const(5100)
 FIELD_OFF_US = const(5100)
-# HLTA with the millisecond in which a tag might still object (ISO/IEC 14443-3, 6.4.3).
+# HLTA's four bytes, 0.36 ms, and the millisecond in which a tag might still object (ISO/IEC 14443-3, 6.4.3).
 HALT_US = const(1360)
 
-# A walk meets at most one collision less than there are tags; more of either is noise. Bounds how long a walk holds
-# the loop as well.
-TAGS_MAX = const(12)
+# Two faces of each die, and some strangers. A walk meets one collision less at most; more of either is noise. It bounds
+# how long a walk holds the loop as well: six milliseconds, and one for each collision.
+TAGS_MAX = const(8)
+# Who has held the loop for so long gives way to others after a tag. The walk to the only tag there takes less: it is
+# followed by the end of the field, where others get their turn anyway.
+HOLD_US = const(7000)
 # Walks of one pass that may fail before it is given up as unresolved.
 RETRIES = const(3)
 
@@ -93,6 +97,7 @@ _CRC = (
 )  # fmt: skip
 
 
+@micropython.native
 def crc_a(data, begin, end):
     """CRC_A of data[begin:end]."""
     table = _CRC
@@ -157,6 +162,7 @@ class MFRC522:
 
     # -- frames ----------------------------------------------------------------------------------------------------
 
+    @micropython.native
     def _start(self, frame, bits):
         """Send `frame` (FIFO address first); `bits` are BitFramingReg's RxAlign and TxLastBits."""
         select = self._select
@@ -180,6 +186,7 @@ class MFRC522:
         write(framing)
         select(1)
 
+    @micropython.native
     def _finish(self):
         """Wait for the answer's end, or for the timer's when there is none.
 
@@ -220,6 +227,7 @@ class MFRC522:
 
     # -- one tag out of many (ISO/IEC 14443-3, 6.5) ----------------------------------------------------------------
 
+    @micropython.native
     def _level(self, sel):
         """Anticollision on one cascade level: False, or four bytes and a right check byte in `_out` from 3 on.
 
@@ -331,8 +339,9 @@ class MFRC522:
         if self._irq is not None:
             for data in _IRQ_SETUP:
                 self._put(data)
-        # The sleep is rounded up to the next millisecond; the rest is not worth a task's while.
-        await asyncio.sleep_ms((FIELD_ON_US - ticks_diff(ticks_us(), on_at)) // 1000)
+        # A sleep may take a millisecond more than it says: that one is waited out here.
+        await asyncio.sleep_ms((FIELD_ON_US - ticks_diff(ticks_us(), on_at)) // 1000 - 1)
+        held_at = ticks_us()
         while ticks_diff(ticks_us(), on_at) < FIELD_ON_US:
             pass
         tags = set()
@@ -350,16 +359,17 @@ class MFRC522:
             if left:
                 failed += 1
                 self._put(_FIFO_CLEAR)
-                await asyncio.sleep_ms(0)
             else:
-                sent_at = ticks_us()
                 self._start(_HLTA, 0)
+                sent_at = ticks_us()
                 uid = hexlify(bytes(self._uid[:size])).decode().upper()
                 # A tag that comes again has not taken its HLTA.
                 failed += uid in tags
                 tags.add(uid)
+            if left or ticks_diff(ticks_us(), held_at) > HOLD_US:
                 await asyncio.sleep_ms(0)
-                while ticks_diff(ticks_us(), sent_at) < HALT_US:
-                    pass
+                held_at = ticks_us()
+            while not left and ticks_diff(ticks_us(), sent_at) < HALT_US:
+                pass
             if failed > RETRIES or len(tags) > TAGS_MAX:
                 return None

@@ -32,7 +32,7 @@ class Bus:
 
 
 def level(*data: int) -> bytes:
-    return bytes((*data, data[0] ^ data[1] ^ data[2] ^ data[3]))
+    return bytes(data) + bytes((data[0] ^ data[1] ^ data[2] ^ data[3],))
 
 
 def sak(value: int) -> bytes:
