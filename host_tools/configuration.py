@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError, create_model
 
-from dragoneye.config import CONFIG_FORMAT, digest
+from dragoneye.config import CONFIG_FORMAT, GAIN_DB, GAINS_DB, READERS_MAX, digest
 from dragoneye.errors import BadInput
 from dragoneye.round import SETTINGS
 from dragoneye.rules import packs
@@ -121,6 +121,14 @@ class TableConfig(_Section):
         le=8388,
         description="a controller that hangs so long is reset; if not given there is no watchdog",
     )
+    readers: int = Field(default=1, ge=1, le=READERS_MAX, description="readers under the dice")
+    gain_db: list[Literal[GAINS_DB]] = Field(  # type: ignore[valid-type]
+        [*GAIN_DB],
+        min_length=1,
+        max_length=len(GAINS_DB),
+        description="a pass that sees two faces of one die is done again with the next lower gain",
+    )
+    reader_irq: bool = Field(default=False, description="the readers' IRQ pins are wired")
     rules: Rules = Rules()
     dice: Dice | None = Field(default=None)
     settings: Settings = Settings()
@@ -129,7 +137,7 @@ class TableConfig(_Section):
 
 
 # Entries that go to the device under the same name.
-SAME = ("name", "languages", "watchdog_ms", "settings", "profile")
+SAME = ("name", "languages", "watchdog_ms", "readers", "gain_db", "reader_irq", "settings", "profile")
 
 
 def json_schema() -> dict[str, Any]:
@@ -184,7 +192,9 @@ def allowed_words(node: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
     if "const" in node:
         return str(node["const"])
     if "enum" in node:
-        return controller("one of {}".format(", ".join(node["enum"])))
+        return controller("one of {}".format(", ".join(str(word) for word in node["enum"])))
+    if kind == "boolean":
+        return controller("true or false")
     if kind == "integer":
         return controller(f"a whole number from {node['minimum']} to {node['maximum']}")
     if kind == "string" and node.get("pattern") == UID:
@@ -304,6 +314,16 @@ def problems_of(data: Mapping[str, Any], folder: Path = Path(), held: packs.Pack
     bad = {keys[0] for keys, _problem in refused}
     if not bad & {"board", "pins"}:
         problems += _board_problems(data)
+    if not bad & {"board", "pins", "readers"} and data["board"] in boards():
+        places = len({**board_data(data["board"])["pins"], **data.get("pins", {})}["reader_cs"])
+        if data.get("readers", 1) > places:
+            why = _("{key} is {value}; the board has pins for {places}")
+            problems.append(
+                Problem("readers", data["readers"], why.format(key="readers", value=data["readers"], places=places))
+            )
+    gains = data.get("gain_db", GAIN_DB)
+    if "gain_db" not in bad and list(gains) != sorted(set(gains), reverse=True):
+        problems.append(_not_allowed("gain_db", gains, _("gains that fall from one to the next")))
     if "dice" not in bad and data.get("dice"):
         problems += _dice_problems(data["dice"])
     if "rules" not in bad:

@@ -37,7 +37,7 @@ def write(folder: Path, board: str, pack: Pack, dice: list[list[str]], eye: int,
     """Write the files that a new table gets into `folder`.
 
     `dice` holds the tags' UIDs of three dice, by face 1 to 6; `eye` is the index of the dragon's eye die; `more` are
-    further entries of a table's file (settings, profile, watchdog_ms; see host_tools.configuration).
+    further entries of a table's file (settings, profile, readers, watchdog_ms, ...; see host_tools.configuration).
     """
     data = {
         "format": configuration.FORMAT,

@@ -7,7 +7,7 @@ import sys
 import time
 
 from dragoneye import __version__, round
-from dragoneye.config import digest, read_config
+from dragoneye.config import check_readers, digest, read_config
 from dragoneye.controller import Controller
 from dragoneye.drivers import board as parts
 from dragoneye.drivers.console import Console
@@ -89,6 +89,7 @@ class App:
         trouble = None
         try:
             config, pack, registry, config_hash = read_config()
+            check_readers(config, len(data["pins"]["reader_cs"]))
         except ValueError as error:
             trouble = ("CONFIG", str(error))
             config, pack, registry, config_hash = {"eye": 0}, packs.load("nj"), {}, ""

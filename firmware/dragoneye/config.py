@@ -21,11 +21,14 @@ def digest(data):
     return hexlify(sha256(data).digest()).decode()[:16]
 
 
-def check_readers(config):
-    """Raise ValueError unless `readers`, `gain_db` and `reader_irq` of a configuration, if given, are usable."""
+def check_readers(config, places=READERS_MAX):
+    """Raise ValueError unless `readers`, `gain_db` and `reader_irq` of a configuration, if given, are usable.
+
+    `places` is how many readers the board has a select line for.
+    """
     count = config.get("readers", 1)
-    if not packs.is_int(count) or not 1 <= count <= READERS_MAX:
-        raise ValueError("readers is %r; allowed: 1 to %d" % (count, READERS_MAX))
+    if not packs.is_int(count) or not 1 <= count <= places:
+        raise ValueError("readers is %r; allowed: 1 to %d" % (count, places))
     gains = config.get("gain_db", GAIN_DB)
     falling = isinstance(gains, (list, tuple)) and 1 <= len(gains) <= len(GAINS_DB)
     if falling:

@@ -118,22 +118,3 @@ def test_every_face_that_is_read_is_counted(table: Played) -> None:
     table.do("fault", name="dead_tag", die=0, face=4)
     table.shake(VOID)
     assert reading(table)["missing"] == [1, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"readers": 0}, "readers is 0; allowed: 1 to 3"),
-        ({"readers": 4}, "readers is 4"),
-        ({"gain_db": [33, 20]}, r"gain_db is \[33, 20\]; allowed: one or more of 18, 23, 33, 38, 43, 48"),
-        ({"gain_db": []}, r"gain_db is \[\]"),
-        ({"reader_irq": 1}, "reader_irq is 1; allowed: true or false"),
-    ],
-)
-def test_a_configuration_that_no_reader_can_follow_is_a_fault(
-    open_table: OpenTable, more: dict[str, Any], said: str
-) -> None:
-    table = open_table(more=more)
-    table.wait(FAULT)
-    assert table.device.state["fault"] == "CONFIG"
-    assert said.replace("\\", "") in table.device.state["detail"]

@@ -58,6 +58,12 @@ def files_of(data: dict[str, Any]) -> dict[str, bytes]:
         ({"languages": ["en", "fr"]}, 'languages.1 is "fr"; allowed: one of en, es'),
         ({"languages": []}, "languages is []; allowed: a list of 1-2, each one of en, es"),
         ({"watchdog_ms": 9000}, "watchdog_ms is 9000; allowed: a whole number from 500 to 8388"),
+        ({"readers": 4}, "readers is 4; allowed: a whole number from 1 to 3"),
+        ({"readers": 2, "pins": {"reader_cs": [5]}}, "readers is 2; the board has pins for 1"),
+        ({"gain_db": [33, 20]}, "gain_db.1 is 20; allowed: one of 18, 23, 33, 38, 43, 48"),
+        ({"gain_db": [23, 33]}, "gain_db is [23, 33]; allowed: gains that fall from one to the next"),
+        ({"gain_db": [33, 33]}, "gain_db is [33, 33]; allowed: gains that fall from one to the next"),
+        ({"reader_irq": 1}, "reader_irq is 1; allowed: true or false"),
         (
             {"dice": {"die1": []}},
             "dice.die2 is missing; allowed: a list of 6, each a tag's UID: 8, 14 or 20 hex digits",
@@ -210,7 +216,14 @@ def test_the_header_has_every_gpio_that_is_not_internal() -> None:
     "data",
     [
         whole(),
-        whole(board="rpi_pico2", languages=["es", "en"], watchdog_ms=8000, pins={"buzzer": 13, "reader_cs": [5]}),
+        whole(
+            board="rpi_pico2",
+            languages=["es", "en"],
+            watchdog_ms=8000,
+            readers=1,
+            gain_db=[48, 18],
+            pins={"buzzer": 13, "reader_cs": [5]},
+        ),
         whole(rules={"pack": "ca", "options": {"shakes_max": "none", "wagers": ["match"], "positions": 7}}),
         whole(settings={"jolts": 5, "lockout_ms": 0}, profile={"jolt_ms": 1, "rest_ms": 2, "duty_percent": 90}),
     ],

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoneye.config import GAIN_DB, check_readers
 from dragoneye.rules import reading
 from dragoneye.rules.reading import COCKED, DIE_MISSING, FOREIGN_TAG, NOT_SETTLED, TWO_FACES, UNRESOLVED, Reader, judge
 
@@ -256,3 +257,27 @@ def test_a_dead_tag_is_suspected_when_chance_no_longer_explains_it() -> None:
 def test_a_registry_of_anything_but_three_times_six_tags_is_refused(dice: list[list[str]], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         reading.registry_of(dice)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"readers": 0}, "readers is 0; allowed: 1 to 2"),
+        ({"readers": 3}, "readers is 3; allowed: 1 to 2"),
+        ({"readers": True}, "readers is True"),
+        ({"gain_db": [33, 20]}, r"gain_db is \[33, 20\]; allowed: one or more of 18, 23, 33, 38, 43, 48, each lower"),
+        ({"gain_db": [18, 23]}, "gain_db is"),
+        ({"gain_db": [23, 23]}, "gain_db is"),
+        ({"gain_db": []}, "gain_db is"),
+        ({"gain_db": 33}, "gain_db is"),
+        ({"reader_irq": 1}, "reader_irq is 1; allowed: true or false"),
+    ],
+)
+def test_readers_that_a_board_cannot_have_are_refused(config: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        check_readers(config, 2)
+
+
+def test_readers_that_a_board_can_have() -> None:
+    for config in ({}, {"readers": 2, "gain_db": [48, 33, 18], "reader_irq": True}, {"gain_db": [*GAIN_DB]}):
+        check_readers(config, 2)
