@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,7 @@ def gather(store: Store, search: Search) -> list[DiceSet]:
 
 
 def _result(result: Result | None) -> Message | None:
-    return None if result is None else {"statistic": result.statistic, "df": result.df, "p": result.p}
+    return None if result is None else asdict(result)
 
 
 def analyse(dice_set: DiceSet, alpha: float = 0.01, confidence: float = 0.99) -> Message:
@@ -155,17 +155,19 @@ def _reading(dice_set: DiceSet, n: int, confidence: float) -> Message | None:
     """How often a die was not read among all that was rolled, and what a dead tag would make of it.
 
     A tag that does not answer takes one face of one die away: one roll in six is void then, and the opposite face never
-    comes. `never` names the faces that were never seen, with the chance of that under fair dice.
+    comes. `never` names the faces that were never seen, with the chance of that under fair dice, once it is small for
+    all eighteen faces together.
     """
     rolled = n + sum(count for reason, count in dice_set.voids.items() if reason in READ_VOIDS)
     if not rolled:
         return None
     missing = statistics.clopper_pearson(dice_set.voids["die_missing"], rolled, confidence)
+    chance = (5 / 6) ** n
     never = [
-        {"die": die + 1, "face": face, "chance": (5 / 6) ** n}
+        {"die": die + 1, "face": face, "chance": chance}
         for die in range(statistics.DICE)
         for face, count in enumerate(statistics.face_counts(dice_set.rolls[:, die]), 1)
-        if not count
+        if not count and 18 * chance < 0.05
     ]
     return {
         "rolled": rolled,

@@ -35,11 +35,15 @@ DICE = 3
 
 @dataclass(frozen=True)
 class Result:
-    """A test's statistic with its degrees of freedom (None: the p-value was counted exactly), and its p-value."""
+    """A test's statistic with its degrees of freedom (None: it is no chi-square), and its p-value.
+
+    `exact` when the p-value was counted, not taken from a limit distribution.
+    """
 
     statistic: float
     df: int | None
     p: float
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ def uniform(counts: Sequence[int] | Counts) -> Result:
         found = stats.chisquare(observed)
         return Result(float(found.statistic), 5, float(found.pvalue))
     if n == 0:
-        return Result(0.0, None, 1.0)
+        return Result(0.0, None, 1.0, True)
     return _uniform_exactly(observed, n)
 
 
@@ -112,7 +116,7 @@ def _uniform_exactly(observed: Counts, n: int) -> Result:
             for k in split:
                 rolls //= math.factorial(k)
             ways += orders * rolls
-    return Result(6 * squares / n - n, None, float(Fraction(ways, 6**n)))
+    return Result(6 * squares / n - n, None, float(Fraction(ways, 6**n)), True)
 
 
 def _partitions(n: int, parts: int, most: int) -> list[tuple[int, ...]]:
@@ -178,7 +182,7 @@ def runs(high: npt.NDArray[np.bool_]) -> Result | None:
     if min(one, other) < 50 and n < 1000:
         below = sum(_runs_probability(count, one, other) for count in range(2, found + 1))
         above = sum(_runs_probability(count, one, other) for count in range(found, n + 1))
-        return Result(float(found), None, float(min(Fraction(1), 2 * min(below, above))))
+        return Result(float(found), None, float(min(Fraction(1), 2 * min(below, above))), True)
     mean = 2 * one * other / n + 1
     variance = (mean - 1) * (mean - 2) / (n - 1)
     distance = max(0.0, abs(found - mean) - 0.5) / math.sqrt(variance)
@@ -207,7 +211,7 @@ def repeats(faces: Faces) -> Result | None:
     if n < 1:
         return None
     same = int((faces[1:] == faces[:-1]).sum())
-    return Result(float(same), None, float(stats.binomtest(same, n, 1 / 6).pvalue))
+    return Result(float(same), None, float(stats.binomtest(same, n, 1 / 6).pvalue), True)
 
 
 def rolls_needed(bias: float, alpha: float = 0.01, power: float = 0.9) -> int:

@@ -221,7 +221,7 @@ def power(bias: float | None, rolls: int | None, alpha: float, power: float, as_
         raise click.UsageError(_("give either --bias or --rolls"))
     if bias is not None:
         needed = statistics.rolls_needed(bias, alpha, power)
-        told = {"bias": bias, "alpha": alpha, "power": power, "rolls": needed}
+        told: Analysis = {"bias": bias, "alpha": alpha, "power": power, "rolls": needed}
         words = _("{rolls} rolls show a face that is {bias} points too frequent (false alarms {alpha}, power {power})")
         words = words.format(
             rolls=number(needed), bias=decimal(bias * 100, 2), alpha=percent(alpha), power=percent(power, 0)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
-from typing import Any
-from xml.sax.saxutils import escape
 
 import click
 
@@ -83,7 +79,9 @@ def tile_odds(player_way: str, bank_way: str, pack: str, options: Options, as_js
 
 @odds.command("wagers")
 @rules_options()
-@click.option("--plot", type=click.Path(dir_okay=False), help="Draw the bonus by the share of shaking: FILE.svg, or -.")
+@click.option(
+    "--plot", type=click.Path(dir_okay=False), help="Draw the bonus by the share of shaking: FILE.svg, FILE.png, or -."
+)
 @json_option
 def wager_odds(pack: str, options: Options, plot: str | None, as_json: bool) -> None:
     """Exact edge and variance of every dragon's eye wager, and what the bonus is worth when it is kept up for ever."""
@@ -96,7 +94,9 @@ def wager_odds(pack: str, options: Options, plot: str | None, as_json: bool) -> 
         if forever is None:
             raise BadInput(_("the rule pack {name} has no bonus wager to plot").format(name=chosen.name))
         if plot != "-":
-            _write_svg(plot, forever)
+            from host_tools.cli import plots
+
+            plots.save(plots.bonus(forever), plot)
     if as_json:
         print_json(
             {
@@ -153,67 +153,6 @@ def wager_odds(pack: str, options: Options, plot: str | None, as_json: bool) -> 
         console().print(f"{percent(Fraction(tenth, 10), 0):>5} {percent(value, 1):>8}{bar}")
     if forever.break_even is not None:
         console().print(_("even at a share of {share}").format(share=percent(forever.break_even, 1)))
-
-
-def _write_svg(path: str, forever: Any) -> None:
-    """The bonus's value against the share of shaking, as a small SVG drawing."""
-    width, height, left, right, top, bottom = 640, 400, 90, 610, 50, 340
-    values = [float(forever.other), 0.0, float(forever.shaker)]
-    low, high = min(values) - 0.05, max(values) + 0.05
-
-    def x(share: float) -> float:
-        return left + share * (right - left)
-
-    def y(value: float) -> float:
-        return top + (high - value) / (high - low) * (bottom - top)
-
-    def text(x: float, y: float, words: str, more: str = 'text-anchor="middle"') -> str:
-        return f'<text x="{x:.1f}" y="{y:.1f}" {more}>{escape(words)}</text>'
-
-    def line(x1: float, y1: float, x2: float, y2: float, more: str) -> str:
-        return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" {more}/>'
-
-    middle = (top + bottom) / 2
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" '
-        'font-size="12">',
-        '<rect width="100%" height="100%" fill="white"/>',
-        text(width / 2, 24, _("The bonus kept up for ever"), 'text-anchor="middle" font-size="15"'),
-        text(width / 2, height - 14, _("share of the rolls that one shakes")),
-        text(
-            20,
-            middle,
-            _("expected profit a roll, as a share of the stake"),
-            f'text-anchor="middle" transform="rotate(-90 20 {middle:g})"',
-        ),
-        line(left, top, left, bottom, 'stroke="gray"'),
-        line(left, bottom, right, bottom, 'stroke="gray"'),
-        line(left, y(0), right, y(0), 'stroke="gray" stroke-dasharray="4 4"'),
-    ]
-    # Whole tenths of a stake, or whole stakes where the pack pays so much that tenths would be a crowd.
-    step = next(size for size in (0.1, 0.5, 1, 5, 10, 50, 100, 500, 1000, 10000) if (high - low) / size <= 12)
-    for tick in range(math.ceil(low / step), math.floor(high / step) + 1):
-        parts.append(line(left - 5, y(tick * step), left, y(tick * step), 'stroke="gray"'))
-        parts.append(text(left - 8, y(tick * step) + 4, percent(tick * step, 0), 'text-anchor="end"'))
-    parts.append(line(x(0), y(values[0]), x(1), y(values[2]), 'stroke="black" stroke-width="2"'))
-    for tenth in range(0, 11, 2):
-        share = Fraction(tenth, 10)
-        value = float(forever.at(share))
-        parts.append(line(x(tenth / 10), bottom, x(tenth / 10), bottom + 5, 'stroke="gray"'))
-        parts.append(text(x(tenth / 10), bottom + 18, percent(share, 0)))
-        parts.append(f'<circle cx="{x(tenth / 10):.1f}" cy="{y(value):.1f}" r="3"/>')
-        # Beside the line, which rises or falls, and inside the drawing.
-        below = 16 if tenth < 10 else -10
-        parts.append(
-            text(
-                x(tenth / 10), y(value) + below, percent(value, 1), f'text-anchor="{"start" if tenth < 10 else "end"}"'
-            )
-        )
-    parts.append("</svg>")
-    try:
-        Path(path).write_text("\n".join(parts) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise BadInput(_("{path} cannot be written: {why}").format(path=path, why=error.strerror)) from None
 
 
 @odds.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ SUFFIXES = (".svg", ".png")
 _INK = "#010203"
 # Told apart in grey and by the colour-blind (Okabe and Ito); what they mean is written beside them too.
 _BLUE, _ORANGE = "#0072b2", "#d55e00"
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -59,8 +60,7 @@ def faces(analysis: dict[str, Any]) -> Figure:
             [face["share"] - face["low"] for face in die["faces"]],
             [face["high"] - face["share"] for face in die["faces"]],
         ]
-        axes.bar(statistics.FACES, shares, color=_BLUE, alpha=0.45)
-        axes.errorbar(list(statistics.FACES), shares, yerr=errors, fmt="o", color=_INK, markersize=3, capsize=3)
+        axes.errorbar(list(statistics.FACES), shares, yerr=errors, fmt="o", color=_BLUE, markersize=4, capsize=4)
         axes.axhline(1 / 6, color=_ORANGE, linestyle="--", linewidth=1.2)
         title = _("die {number}").format(number=die["die"])
         axes.set_title(title + (" · " + _("dragon's eye") if die["eye"] else ""), fontsize=9)
@@ -103,22 +103,33 @@ def drift(rolls: statistics.Faces, limit: float) -> Figure:
     axes.set_xlabel(_("roll"))
     axes.set_ylabel(_("odds against fair dice"))
     _number_axis(axes.xaxis)
-    axes.legend(frameon=False, ncols=4, loc="lower left")
+    figure.legend(frameon=False, ncols=4, loc="outside upper center")
     return figure
 
 
 def bonus(forever: Any) -> Figure:
     """What a bonus kept up for ever is worth by the share of the rolls that one shakes."""
-    figure = _figure(6.4, 3.6)
+    figure = _figure(6.4, 4.0)
     axes: Axes = figure.subplots()
-    shares = np.linspace(0, 1, 11)
-    values = [float(forever.other + (forever.shaker - forever.other) * share) for share in shares]
-    axes.plot(shares, values, "o-", color=_BLUE)
-    axes.axhline(0, color=_INK, linewidth=0.8)
+    tenths = range(0, 11, 2)
+    values = [float(forever.at(Fraction(tenth, 10))) for tenth in tenths]
+    axes.plot([tenth / 10 for tenth in tenths], values, "o-", color=_BLUE, markersize=4)
+    for tenth, value in zip(tenths, values, strict=True):
+        right = tenth < 10
+        axes.annotate(
+            percent(value, 1),
+            (tenth / 10, value),
+            xytext=(4, -12) if right else (-4, 6),
+            textcoords="offset points",
+            ha="left" if right else "right",
+        )
+    axes.axhline(0, color=_INK, linewidth=0.8, linestyle="--")
+    axes.set_xticks([tenth / 10 for tenth in tenths])
     _percent_axis(axes.xaxis)
     _percent_axis(axes.yaxis)
+    axes.set_title(_("The bonus kept up for ever"))
     axes.set_xlabel(_("share of the rolls that one shakes"))
-    axes.set_ylabel(_("worth of the bonus in stakes a roll"))
+    axes.set_ylabel(_("expected profit a roll, as a share of the stake"))
     return figure
 
 
@@ -128,6 +139,7 @@ def svg(figure: Figure, name: str) -> str:
     figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     found = text.getvalue()
     found = found[found.index("<svg") :].replace(_INK, "currentColor")
+    found = re.sub(r"\s*<metadata>.*?</metadata>", "", found, flags=re.DOTALL)
     found = re.sub(r'\bid="', f'id="{name}-', found)
     found = re.sub(r'((?:xlink:)?href)="#', rf'\1="#{name}-', found)
     return re.sub(r"url\(#", f"url(#{name}-", found)

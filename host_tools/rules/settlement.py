@@ -29,7 +29,7 @@ _LADDER = {"cap": ((0, 1, 2), (2,)), "restart": ((), (0, 1, 2)), "hold": ((0, 1,
 
 
 def rung(before: int, after_third: str) -> int | None:
-    """The place 0..2 of a triple's payout on the bonus ladder after `before` triples in a row, or None for none.
+    """The place 0..2 of a triple's payout on the bonus ladder of (f) after `before` triples in a row, or None.
 
     >>> [rung(before, "restart") for before in range(5)], [rung(before, "hold") for before in range(5)]
     ([0, 1, 2, 0, 1], [0, 1, 2, None, None])
@@ -55,7 +55,11 @@ def settle(bets: Bets, roll: Roll, eye: int, shaker: int, before: int, pack: Pac
     """What a table's wagers come to: (position, wager, stake, odds) sorted by position and wager; odds 0 is a loss.
 
     `bets` are (player position, {wager: stake}) pairs, `shaker` is the position that shook or 0 for the dealer,
-    `before` how many triples came in a row before this roll.
+    `before` how many triples came in a row before this roll. 11.21(a) to (f).
+
+    >>> from dragoneye.rules import packs
+    >>> settle([(4, {"match": 500, "bonus": 100})], (4, 4, 4), 0, 4, 1, packs.load("nj"))
+    [(4, 'bonus', 100, 500), (4, 'match', 500, 3)]
     """
     pays = (pack["pays_even"], pack["pays_odd"], pack["pays_double"], pack["pays_triple"])
     fixed = _fixed(roll, eye, pays, pack["double_on_triple"])
@@ -75,5 +79,9 @@ def settle(bets: Bets, roll: Roll, eye: int, shaker: int, before: int, pack: Pac
 
 
 def net(rows: Iterable[Row]) -> int:
-    """What the players together are up or down, in cents."""
+    """What the players together are up or down, in cents; "30 to 1" is a profit of 30 stakes (11.21).
+
+    >>> net([(1, "odd", 500, 0), (2, "triple", 100, 30)])
+    2500
+    """
     return sum(stake * (odds or -1) for _position, _wager, stake, odds in rows)

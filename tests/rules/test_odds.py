@@ -155,16 +155,12 @@ def test_the_drawing_says_what_its_axes_are(
     path = tmp_path / "bonus.svg"
     assert tablectl("--lang", language, "odds", "wagers", "--plot", str(path), *options)[0] == 0
     root = ElementTree.parse(path).getroot()
-    space = "{http://www.w3.org/2000/svg}"
-    texts = root.findall(f"{space}text")
-    words = [one.text or "" for one in texts]
-    assert words[:2] == [title, along]
-    assert words[2].startswith(up)
+    words = [one.text or "" for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {title, along} <= set(words)
+    assert any(one.startswith(up) for one in words)
     assert [share for share in ("0%", "20%", "40%", "60%", "80%", "100%") if share not in words] == []
-    # Everything is inside the drawing, and the axis of the profit has its marks.
-    width, height = float(root.get("width", "0")), float(root.get("height", "0"))
-    assert all(0 <= float(one.get("x", "-1")) <= width and 0 <= float(one.get("y", "-1")) <= height for one in texts)
-    assert 3 <= sum(one.get("x") == "82.0" for one in texts) <= 13
+    # Six marks along, a value at each of six points, and the marks of the profit.
+    assert sum("%" in one for one in words) >= 15
     value = wager_odds.bonus_forever(NJ.with_options({options[1]: [100_000] * 3} if options else {})).shaker
     assert f"{float(value):,.1%}" in words
 
@@ -198,6 +194,10 @@ def test_odds_commands(tablectl: Run, tmp_path: Path) -> None:
     assert {row["wager"] for row in json.loads(out)["wagers"]} == set(NJ["wagers"])
     assert ElementTree.parse(drawing).getroot().tag.endswith("svg")
     assert json.loads(tablectl("odds", "seats", "--json")[1])["ways"]["7"] == [31] * 6 + [30]
-    assert tablectl("odds", "wagers", "--plot", str(tmp_path / "no" / "x.svg"))[0] == 2
+    assert tablectl("odds", "wagers", "--plot", str(tmp_path / "bonus.png"))[0] == 0
+    assert (tmp_path / "bonus.png").read_bytes().startswith(b"\x89PNG")
+    for bad in (tmp_path / "no" / "x.svg", tmp_path / "bonus.gif"):
+        assert tablectl("odds", "wagers", "--plot", str(bad))[0] == 2
+        assert not bad.exists()
     assert tablectl("odds", "wagers", "--option", "double_on_triple", "maybe")[0] == 2
     assert tablectl("odds", "tiles", "--bank-way", "optimal")[0] == 2

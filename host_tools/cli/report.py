@@ -1,0 +1,383 @@
+"""`tablectl report`: a shift's figures, or a test lab's, as a page of HTML or as PDF."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dragoneye.errors import BadInput
+from dragoneye.protocol import FAULTS, VOIDS
+from dragoneye.rules.packs import NAMES, load
+from host_tools import export as exports
+from host_tools.cli import fairness as telling
+from host_tools.cli.call import signed
+from host_tools.cli.common import db_option, open_store
+from host_tools.cli.document import Block, Document, Drawing, Heading, Paragraph, Rows, to_html, to_pdf
+from host_tools.cli.numbers import decimal, money, number, percent
+from host_tools.cli.output import json_option, print_json
+from host_tools.cli.record import Moment, progress, search_for, set_name, table_option
+from host_tools.i18n import _, controller
+from host_tools.store import Search, Store
+
+Figures = dict[str, Any]
+# What a lab usually asks for.
+LAB_ROLLS = 10_000
+# So many rows of a list are in a report; the record has them all.
+_ROWS = 50
+
+
+@click.command()
+@click.argument("file")
+@click.option("--from", "since", type=Moment(), help="From this moment on (UTC); default: all there is.")
+@click.option("--until", type=Moment(ends=True), help="Up to this moment (UTC); of a date, the whole day.")
+@click.option(
+    "--lab", is_flag=True, help="For a test lab: the dice's statistics, the firmware, the audit of the record."
+)
+@click.option("--rolls", "rolls_file", help="Also write the newest raw rolls to this file: CSV, JSON Lines or Parquet.")
+@click.option(
+    "--last", default=LAB_ROLLS, show_default=True, type=click.IntRange(1), help="With --rolls: how many, the newest."
+)
+@click.option("--pack", "packs", multiple=True, help="For the audit: a rule pack's file that was played.")
+@table_option
+@db_option
+@json_option
+def report(
+    file: str,
+    since: str | None,
+    until: str | None,
+    lab: bool,
+    rolls_file: str | None,
+    last: int,
+    packs: tuple[str, ...],
+    uid: str | None,
+    db: Path | str | None,
+    as_json: bool,
+) -> None:
+    """Write a report of a shift, or for a test lab, to FILE: .html, .pdf, or - for HTML on stdout."""
+    from host_tools import report as reports
+
+    suffix = Path(file).suffix.lower()
+    if file != "-" and suffix not in (".html", ".pdf"):
+        raise BadInput(_("{path}: allowed: a file ending in .html or .pdf, or -").format(path=file))
+    store = open_store(db, must_exist=True)
+    search = search_for(store, uid, since, until)
+    told = []
+    for table in store.tables() if uid is None else [uid]:
+        of_table = Search(table, search.since, search.until)
+        told.append((reports.of_table(store, of_table), reports.sets_of(store, of_table)))
+    rolls = _write_rolls(store, search, rolls_file, last) if rolls_file else None
+    audited = _audit(store, packs, uid) if lab else None
+    if as_json:
+        data: Figures = {
+            "tables": [{**figures, "dice_sets": [one for _set, one in sets]} for figures, sets in told],
+            "audit": audited,
+            "rolls": rolls,
+        }
+        print_json(data)
+    document = _document(told, since, until, lab, audited, rolls)
+    if file == "-":
+        if not as_json:
+            sys.stdout.buffer.write(to_html(document).encode())
+        return
+    with exports.target(file) as out:
+        out.write(to_pdf(document) if suffix == ".pdf" else to_html(document).encode())
+    if not as_json:
+        click.echo(_("{file}: {bytes} bytes").format(file=file, bytes=number(out.bytes)))
+
+
+def _write_rolls(store: Store, search: Search, path: str, last: int) -> Figures:
+    ends = path.rpartition(".")[2].lower()
+    kind = ends if ends in exports.FORMATS else "csv"
+    with exports.target(path) as out, progress(_("export"), last) as advance:
+        rows = exports.roll_rows(store, store.rolls(search, last))
+        exports.write(rows, exports.ROLL_COLUMNS, kind, out, advance)
+    return {"file": path, "rows": out.rows, "sha256": out.sha256}
+
+
+def _audit(store: Store, packs: tuple[str, ...], uid: str | None) -> Figures:
+    from host_tools import audit as auditing
+
+    with progress(_("audit"), None) as advance:
+        return auditing.audit(store, [load(name) for name in (*packs, *NAMES)], uid, advance).as_dict()
+
+
+def _time(utc: str | None) -> str:
+    return utc[:16].replace("T", " ") if utc else ""
+
+
+def _document(
+    told: list[Any], since: str | None, until: str | None, lab: bool, audited: Figures | None, rolls: Figures | None
+) -> Document:
+    made = datetime.now(timezone.utc)
+    if since or until:
+        span = _("{since} to {until} UTC").format(
+            since=_time(since) or _("the beginning"), until=_time(until) or _("now")
+        )
+    else:
+        span = _("everything in the record")
+    title = _("Report for a test lab") if lab else _("Report of a shift")
+    document = Document(title, f"{span} · " + _("made {made} UTC").format(made=f"{made:%Y-%m-%d %H:%M}"), made)
+    for figures, sets in told:
+        name = Heading(_("Table {uid}").format(uid=figures["table"]))
+        document.blocks.append(name)
+        document.blocks += _rounds(figures)
+        if not lab:
+            document.blocks += _wagers(figures)
+        document.blocks += _noted(figures)
+        if lab:
+            document.blocks += _identity(figures)
+            for dice_set, analysis in sets:
+                document.blocks += _lab_set(dice_set, analysis)
+        else:
+            document.blocks += _shift_sets(sets)
+    if not told:
+        document.blocks.append(Paragraph(_("no rounds are recorded")))
+    if lab:
+        document.blocks += _method()
+    if audited is not None:
+        document.blocks += _audited(audited)
+    if rolls is not None:
+        document.blocks += [
+            Heading(_("Raw rolls")),
+            Paragraph(
+                _("{file}: the newest {rows} rolls, SHA-256 {sha256}").format(
+                    file=rolls["file"], rows=number(rolls["rows"]), sha256=rolls["sha256"]
+                )
+            ),
+        ]
+    return document
+
+
+def _rounds(figures: Figures) -> list[Block]:
+    rounds = figures["rounds"]
+    net = figures["dice_net"] + figures["tiles_net"]
+    rows = [
+        (_("rounds settled"), number(rounds.get("settled", 0))),
+        (_("rounds void"), number(rounds.get("void", 0))),
+        (_("rounds still open"), number(rounds.get("open", 0))),
+        (_("results entered by hand"), number(len(figures["manual"]))),
+        (_("triples"), number(figures["triples"])),
+        (_("most triples in a row"), number(figures["longest_streak"])),
+        (_("table's net on dice wagers"), signed(figures["dice_net"])),
+        (_("table's net on tile bets"), signed(figures["tiles_net"])),
+        (_("table's net"), signed(net)),
+    ]
+    if figures["first"]:
+        rows.insert(0, (_("first round"), f"{number(figures['first']['round'])} · {_time(figures['first']['utc'])}"))
+        rows.insert(1, (_("last round"), f"{number(figures['last']['round'])} · {_time(figures['last']['utc'])}"))
+    return [Rows((_("what"), _("figure")), rows)]
+
+
+def _wagers(figures: Figures) -> list[Block]:
+    if not figures["wagers"]:
+        return []
+    rows = [
+        (
+            _(wager),
+            number(row["made"]),
+            number(row["won"]),
+            money(row["stakes"]),
+            money(row["paid"]),
+            signed(row["net"]),
+            percent(row["net"] / row["stakes"], 1),
+        )
+        for wager, row in figures["wagers"].items()
+    ]
+    return [
+        Heading(_("Dice wagers"), 3),
+        Rows(
+            (_("wager"), _("made"), _("won"), _("stakes"), _("winnings paid"), _("table's net"), _("of the stakes")),
+            rows,
+        ),
+    ]
+
+
+def _list(title: str, rows: Sequence[tuple[str, ...]], headings: tuple[str, ...], left: frozenset[int]) -> list[Block]:
+    if not rows:
+        return []
+    blocks: list[Block] = [Heading(title, 3), Rows(headings, rows[:_ROWS], left)]
+    if len(rows) > _ROWS:
+        blocks.append(Paragraph(_("and {count} more in the record").format(count=number(len(rows) - _ROWS))))
+    return blocks
+
+
+def _fault_words(code: str) -> str:
+    words = FAULTS.get(code, "")
+    return controller(words if isinstance(words, str) else words[0])
+
+
+def _noted(figures: Figures) -> list[Block]:
+    voids = [
+        (reason, controller(VOIDS.get(reason, reason)), number(count)) for reason, count in figures["voids"].items()
+    ]
+    faults = [
+        (
+            _time(one["set"]),
+            _time(one["cleared"]) or _("still stands"),
+            one["code"],
+            _fault_words(one["code"]),
+            one["detail"],
+        )
+        for one in figures["faults"]
+    ]
+    manual = [
+        (_time(one["utc"]), number(one["round"]), " ".join(map(str, one["dice"])), one["reason"])
+        for one in figures["manual"]
+    ]
+    changes = [(_time(one["utc"]), controller(one["what"])) for one in figures["changes"]]
+    starts = [(_time(one["utc"]), number(one["boot"]), str(one["cause"] or "")) for one in figures["starts"]]
+    doors = [(which, number(count)) for which, count in figures["doors"].items()]
+    return [
+        *_list(_("Void rolls"), voids, (_("reason"), _("what it means"), _("times")), frozenset((0, 1))),
+        *_list(_("Results entered by hand"), manual, (_("UTC"), _("round"), _("dice"), _("why")), frozenset((0, 3))),
+        *_list(
+            _("Faults"),
+            faults,
+            (_("set (UTC)"), _("cleared (UTC)"), _("code"), _("what it means"), _("detail")),
+            frozenset(range(5)),
+        ),
+        *_list(_("Streak ended or dice changed"), changes, (_("UTC"), _("what")), frozenset((0, 1))),
+        *_list(_("Starts of the controller"), starts, (_("UTC"), _("start"), _("cause")), frozenset((0, 2))),
+        *_list(_("Openings"), doors, (_("which"), _("times")), frozenset((0,))),
+    ]
+
+
+def _identity(figures: Figures) -> list[Block]:
+    blocks: list[Block] = []
+    for identity in figures["identities"]:
+        rows = [(key, str(value)) for key, value in sorted(identity.items())]
+        blocks += [Heading(_("The controller, as it tells"), 3), Rows((_("what"), _("value")), rows, frozenset((0, 1)))]
+    return blocks
+
+
+def _shift_sets(sets: list[Any]) -> list[Block]:
+    blocks: list[Block] = []
+    for _dice_set, analysis in sets:
+        blocks += [
+            Heading(_("Dice set {set}").format(set=set_name(analysis)), 3),
+            Paragraph(
+                _("{rolls} rolls since {since} UTC").format(
+                    rolls=number(analysis["rolls"]), since=_time(analysis["first"])
+                )
+            ),
+            Paragraph(telling.drift_text(analysis), strong=analysis["drift"]["warned_at_roll"] is not None),
+            Paragraph(telling.verdict(analysis), strong=bool(analysis["suspicious"])),
+        ]
+    return blocks
+
+
+def _lab_set(dice_set: Any, analysis: Figures) -> list[Block]:
+    from host_tools.cli import plots
+
+    blocks: list[Block] = [
+        Heading(_("Dice set {set}").format(set=set_name(analysis)), 3),
+        Paragraph(
+            _("{rolls} rolls from {since} to {until} UTC; {manual} results entered by hand are not among them").format(
+                rolls=number(analysis["rolls"]),
+                since=_time(analysis["first"]),
+                until=_time(analysis["last"]),
+                manual=number(analysis["manual"]),
+            )
+        ),
+        Paragraph(telling.verdict(analysis), strong=bool(analysis["suspicious"])),
+        Paragraph(
+            _("Drift watch: ") + telling.drift_text(analysis), strong=analysis["drift"]["warned_at_roll"] is not None
+        ),
+    ]
+    if not analysis["rolls"]:
+        return blocks
+    rows = []
+    for die in analysis["dice"]:
+        name = f"{die['die']} " + _("(dragon's eye)") if die["eye"] else str(die["die"])
+        rows += [
+            (name, number(face["face"]), number(face["count"]), percent(face["share"], 2), telling.interval_text(face))
+            for face in die["faces"]
+        ]
+    interval = _("{confidence} interval").format(confidence=percent(analysis["confidence"], 0))
+    tests = [
+        (
+            telling.test_name(f"die {die['die']}, {name}"),
+            *_test(die[key]),
+        )
+        for die in analysis["dice"]
+        for name, key in (("faces", "chi_square"), ("runs", "runs"), ("repeats", "repeats"))
+    ]
+    tests += [(telling.test_name(name), *_test(analysis[name])) for name in ("totals", "outcomes")]
+    blocks += [
+        Rows((_("test"), _("statistic"), _("by"), "p"), tests, frozenset((0, 2))),
+        Drawing(
+            plots.faces(analysis), _("Share of each face with its exact interval; the broken line is a fair die's 1/6")
+        ),
+        Drawing(plots.totals(analysis), _("Totals as they came, and as fair dice have them")),
+        Drawing(
+            plots.drift(dice_set.rolls, analysis["drift"]["limit"]),
+            _("Evidence against each die, roll by roll; a warning is given at the upper line"),
+        ),
+        Rows((_("die"), _("face"), _("times"), _("share"), interval), rows),
+    ]
+    if analysis["reading"]:
+        blocks.append(Paragraph(telling.reading_text(analysis["reading"])))
+    return blocks
+
+
+def _test(result: Figures | None) -> tuple[str, str, str]:
+    """A test's statistic, how its p-value was found, and the p-value."""
+    if result is None:
+        return "", "", telling.p_text(None)
+    how = _("exact") if result["exact"] else _("normal")
+    if result["df"] is not None:
+        how = _("chi-square, {df} degrees of freedom").format(df=result["df"])
+    return decimal(result["statistic"], 2), how, telling.p_text(result)
+
+
+def _method() -> list[Block]:
+    from host_tools import statistics
+
+    needed = [(decimal(bias * 100, 1), number(statistics.rolls_needed(bias))) for bias in (0.005, 0.01, 0.02, 0.05)]
+    return [
+        Heading(_("How it was reckoned")),
+        Paragraph(
+            _(
+                "Faces: chi-square with 5 degrees of freedom, counted exactly below 30 rolls. Totals: chi-square "
+                "against the 216 rolls, tails pooled until each cell is expected five times. All three dice: "
+                "chi-square over the 216 rolls, from 1,080 rolls on. Runs: Wald and Wolfowitz on faces above three. "
+                "Repeats: exact binomial test of 1/6. Intervals: Clopper and Pearson, each by itself."
+            )
+        ),
+        Paragraph(
+            _(
+                "A set is called suspicious when any of its tests has p below 1 % divided by the number of tests; "
+                "fair dice are so called at most once in a hundred sets. The drift watch compares the likelihood of "
+                "all rolls since the set was new with fair dice; whenever and however often one looks, fair dice "
+                "ever cause a warning at most once in a hundred sets (Ville's inequality)."
+            )
+        ),
+        Paragraph(_("Rolls needed to see one face that is too frequent (false alarms 1 %, power 90 %):")),
+        Rows((_("points too frequent"), _("rolls")), needed),
+    ]
+
+
+def _audited(audited: Figures) -> list[Block]:
+    blocks: list[Block] = [
+        Heading(_("Audit of the record")),
+        Paragraph(
+            _("{events} events, {rounds} rounds and {settlements} settlements were checked; {count} do not fit").format(
+                events=number(audited["events"]),
+                rounds=number(audited["rounds"]),
+                settlements=number(audited["settlements"]),
+                count=number(len(audited["findings"])),
+            ),
+            strong=not audited["clean"],
+        ),
+    ]
+    rows = [
+        (one["table"], number(one["event"]), number(one["round"]), one["what"])
+        for one in (*audited["findings"], *audited["notes"])
+    ]
+    headings = (_("table"), _("event"), _("round"), _("what"))
+    return blocks + _list(_("Findings and notes"), rows, headings, frozenset((0, 3)))

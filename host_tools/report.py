@@ -1,0 +1,116 @@
+"""What a report is made of: a shift's or a lab's figures from the record. Reads only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from dragoneye.rules.packs import WAGERS
+from host_tools import fairness
+from host_tools.store import Message, Search, Store
+
+# Records that a person asks about, beside the rounds.
+NOTED = ("boot", "fault", "door", "streak", "test", "dice", "restart")
+
+
+def of_table(store: Store, search: Search) -> Message:
+    """One table's figures: {"table", "rounds", "wagers", "voids", "manual", "triples", "longest_streak", "events"...}.
+
+    `search` names the table and the time. Money in cents; `net` is the table's.
+    """
+    assert search.uid is not None
+    rounds: Counter[str] = Counter()
+    wagers: dict[str, dict[str, int]] = {}
+    manual: list[Message] = []
+    figures: Message = {
+        "table": search.uid,
+        "first": None,
+        "last": None,
+        "dice_net": 0,
+        "tiles_net": 0,
+        "tile_stakes": 0,
+    }
+    triples, longest = 0, 0
+    for one in store.stream(search):
+        rounds[one["status"]] += 1
+        figures["first"] = figures["first"] or _place(one)
+        figures["last"] = _place(one)
+        result = one.get("result")
+        if one.get("tiles"):
+            figures["tiles_net"] -= sum(player["net"] for player in one["tiles"]["players"])
+            figures["tile_stakes"] += sum(player["stake"] for player in one["tiles"]["players"])
+        if not result:
+            continue
+        figures["dice_net"] -= result["net"]
+        if result["manual"] is not None:
+            manual.append({**_place(one), "dice": result["dice"], "reason": result["manual"]})
+        if len(set(result["dice"])) == 1:
+            triples += 1
+            longest = max(longest, result["streak"]["count"])
+        for _position, wager, stake, odds in result["rows"]:
+            row = wagers.setdefault(wager, {"made": 0, "won": 0, "stakes": 0, "paid": 0, "net": 0})
+            row["made"] += 1
+            row["won"] += odds > 0
+            row["stakes"] += stake
+            row["paid"] += stake * odds
+            row["net"] += -stake * odds if odds else stake
+    voids = Counter(str(data["reason"]) for _uid, _set, data in store.voids(search))
+    return {
+        **figures,
+        "rounds": dict(rounds),
+        "wagers": {wager: wagers[wager] for wager in WAGERS if wager in wagers},
+        "manual": manual,
+        "voids": dict(sorted(voids.items())),
+        "triples": triples,
+        "longest_streak": longest,
+        **_events(store, search),
+    }
+
+
+def _place(one: Message) -> Message:
+    return {"round": one["round"], "utc": one["utc"]}
+
+
+def _events(store: Store, search: Search) -> Message:
+    """Faults with how long they stood, starts, doors, changes of dice, and who the table said that it was."""
+    faults: list[Message] = []
+    starts: list[Message] = []
+    identities: list[Message] = []
+    changes: list[Message] = []
+    doors: Counter[str] = Counter()
+    standing: dict[str, Message] = {}
+    assert search.uid is not None
+    for record in store.stream_events(search.uid, NOTED, search.since, search.until):
+        data: dict[str, Any] = record["d"]
+        kind, utc = record["k"], record["utc"]
+        if kind == "fault" and data["set"]:
+            fault = {"code": data["code"], "detail": data["detail"], "set": utc, "cleared": None}
+            faults.append(fault)
+            standing[data["code"]] = fault
+        elif kind == "fault" and data["code"] in standing:
+            standing.pop(data["code"])["cleared"] = utc
+        elif kind == "boot":
+            starts.append({"utc": utc, "boot": record["b"], "cause": data.get("cause")})
+            identity = {key: value for key, value in data.items() if key != "cause"}
+            if not identities or identities[-1] != identity:
+                identities.append(identity)
+        elif kind == "door" and data["open"]:
+            doors[data["which"]] += 1
+        elif kind == "restart" or (kind == "streak" and not data["position"]):
+            changes.append({"utc": utc, "what": data["why"]})
+        elif kind == "dice":
+            changes.append({"utc": utc, "what": f"dice set {data['serial']}"})
+    return {
+        "faults": faults,
+        "starts": starts,
+        "identities": identities,
+        "changes": changes,
+        "doors": dict(sorted(doors.items())),
+    }
+
+
+def sets_of(store: Store, search: Search, alpha: float = 0.01) -> list[tuple[fairness.DiceSet, Message]]:
+    """The dice sets that were rolled in this time, each with its whole life up to its end: a drift is a long story."""
+    rolled = {(one.table, one.number) for one in fairness.gather(store, search)}
+    whole = fairness.gather(store, Search(uid=search.uid, until=search.until, dice_set=search.dice_set))
+    return [(one, fairness.analyse(one, alpha)) for one in whole if (one.table, one.number) in rolled]
