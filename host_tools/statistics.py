@@ -144,7 +144,7 @@ def pooled_totals(n: int) -> list[tuple[int, int, int]]:
 
 
 def totals(rolls: Faces) -> Result | None:
-    """Do totals come as often as the 216 rolls have them? None when there are too few rolls for two cells."""
+    """Do totals come as often as the 216 rolls have them? None below 40 rolls: then no total is expected 5 times."""
     n = len(rolls)
     cells = pooled_totals(n)
     if len(cells) < 2 or any(ways * n < EXPECTED_LEAST * 216 for _first, _last, ways in cells):

@@ -668,7 +668,7 @@ class Store:
     def prune(self, days: int) -> list[Message]:
         """Remove the events and rounds that are older than `days` days, and note what was removed.
 
-        Whole rounds only, and never a table's last event. Raises StoreError for less than KEPT_DAYS.
+        Whole rounds only, and never a table's last round. Raises StoreError for less than KEPT_DAYS.
         """
         if days < KEPT_DAYS:
             raise StoreError(
@@ -689,12 +689,14 @@ class Store:
     def _prune_table(self, session: Session, uid: str, older_than: str, utc: str) -> Pruning | None:
         first, newest = session.execute(select(func.min(Event.id), func.max(Event.id)).where(Event.uid == uid)).one()
         kept = session.scalar(select(func.min(Event.id)).where(Event.uid == uid, Event.utc >= older_than))
-        end = min(kept or newest, newest) - 1
+        end = (kept or newest) - 1
         # A round that reaches over the end stays as a whole.
         over = select(Event.round).where(Event.uid == uid, Event.id > end, Event.round.is_not(None))
         begun = session.scalar(select(func.min(Event.id)).where(Event.uid == uid, Event.round.in_(over)))
         still_open = session.scalar(select(func.min(Round.event)).where(Round.uid == uid, Round.status == "open"))
-        end = min(end, *(event - 1 for event in (begun, still_open) if event is not None), newest)
+        # A table whose flash was lost counts on from the newest round that is here.
+        last_round = session.scalar(select(func.max(Round.event)).where(Round.uid == uid))
+        end = min(end, *(event - 1 for event in (begun, still_open, last_round) if event is not None))
         if end < first:
             return None
         before = session.scalars(

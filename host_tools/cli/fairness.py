@@ -224,7 +224,7 @@ def power(bias: float | None, rolls: int | None, alpha: float, power: float, as_
         told: Analysis = {"bias": bias, "alpha": alpha, "power": power, "rolls": needed}
         words = _("{rolls} rolls show a face that is {bias} points too frequent (false alarms {alpha}, power {power})")
         words = words.format(
-            rolls=number(needed), bias=decimal(bias * 100, 2), alpha=percent(alpha), power=percent(power, 0)
+            rolls=number(needed), bias=decimal(bias * 100, 2), alpha=percent(alpha, 1), power=percent(power, 0)
         )
     else:
         assert rolls is not None

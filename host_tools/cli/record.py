@@ -363,7 +363,7 @@ def prune(days: int, db: Path | str | None, as_json: bool) -> None:
     """Remove rounds and events that are older than DAYS days, and note in the record what was removed.
 
     Nothing is ever removed by itself, and nothing younger than 90 days at all. Whole rounds go only, and a table's last
-    event stays. Make a backup first.
+    round stays. Make a backup first.
     """
     store = open_store(db, must_exist=True)
     removed = store.prune(days)

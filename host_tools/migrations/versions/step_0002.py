@@ -56,7 +56,12 @@ def _number_dice_sets(connection: sa.Connection) -> None:
     ).all()
     number: dict[str, int] = {}
     for uid, event, utc, body in changes:
-        if not json.loads(body)["d"]["why"].startswith("dice changed"):
+        try:
+            why = str(json.loads(body)["d"]["why"])
+        except (ValueError, KeyError, TypeError):
+            # Damaged; an audit names it.
+            continue
+        if not why.startswith("dice changed"):
             continue
         # What is settled after the change was rolled with the new set, however early its round was opened.
         later = (
