@@ -30,6 +30,8 @@ CONFIG_FILE = "config.json"
 # What a rule option says in a file where a pack says null: TOML has no null.
 NONE = "none"
 
+PRINTABLE = "^[^\\x00-\\x1f\\x7f]*$"
+UTC = "^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"
 UID = "^([0-9A-Fa-f]{8}|[0-9A-Fa-f]{14}|[0-9A-Fa-f]{20})$"
 Uid = Annotated[str, StringConstraints(pattern=UID), Field(description="a tag's UID: 8, 14 or 20 hex digits")]
 Faces = Annotated[list[Uid], Field(min_length=6, max_length=6)]
@@ -60,6 +62,10 @@ class Dice(_Section):
     """The three dice: the UIDs of their tags by the face that carries them, 1 to 6."""
 
     eye: int = Field(default=1, ge=1, le=3, description="which of the three is the dragon's eye die")
+    serial: str | None = Field(default=None, min_length=1, max_length=24, pattern=PRINTABLE, description="of the set")
+    issued: Annotated[str, Field(min_length=20, max_length=20, pattern=UTC)] | None = Field(
+        default=None, description="when the set was issued, in UTC, such as 2026-01-31T18:00:00Z"
+    )
     die1: Faces
     die2: Faces
     die3: Faces
@@ -110,7 +116,7 @@ class TableConfig(_Section):
     """One table."""
 
     format: Literal[1] = Field(description="the version of this file's format")
-    name: str = Field(min_length=1, max_length=40, pattern="^[^\\x00-\\x1f\\x7f]*$", description="the table's name")
+    name: str = Field(min_length=1, max_length=40, pattern=PRINTABLE, description="the table's name")
     board: str = Field(json_schema_extra=_one_of(boards()), description="the kind of controller")
     languages: list[Literal[LANGUAGES]] = Field(  # type: ignore[valid-type]
         ["en"], min_length=1, max_length=len(LANGUAGES), description="in the order of preference"
@@ -199,6 +205,8 @@ def allowed_words(node: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
         return controller(f"a whole number from {node['minimum']} to {node['maximum']}")
     if kind == "string" and node.get("pattern") == UID:
         return _("a tag's UID: 8, 14 or 20 hex digits")
+    if kind == "string" and node.get("pattern") == UTC:
+        return _("a time in UTC, such as 2026-01-31T18:00:00Z")
     if kind == "string":
         words = _("text of {low} to {high} printable characters")
         return words.format(low=node["minLength"], high=node["maxLength"])
@@ -365,6 +373,7 @@ def device_files(config: TableConfig, pack: packs.Pack, where: str) -> dict[str,
         "board_hash": digest(board_file),
         **{key: given[key] for key in SAME if key in given},
         "pack": rules,
+        **{key: given["dice"][key] for key in ("serial", "issued") if key in given["dice"]},
         "dice": [config.dice.die1, config.dice.die2, config.dice.die3],
         "eye": config.dice.eye - 1,
     }
@@ -390,6 +399,7 @@ def document_of(files: Mapping[str, bytes], where: str) -> tuple[dict[str, Any],
         data.update({key: config[key] for key in SAME if key in config})
         data["rules"] = rules
         data["dice"] = {"eye": config["eye"] + 1}
+        data["dice"].update({key: config[key] for key in ("serial", "issued") if key in config})
         data["dice"].update({f"die{number}": faces for number, faces in enumerate(config["dice"], 1)})
         if changed:
             data["pins"] = changed

@@ -19,7 +19,7 @@ from dragoneye.config import digest
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack
 from dragoneye.text import show
-from host_tools import configuration, table_file
+from host_tools import configuration, table_file, wiring
 from host_tools.board_data import boards
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.configuration import BOARD_FILE, CONFIG_FILE, ConfigError, Problem
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 DEFAULT = Path("table.toml")
+# Where a table keeps the dice set that a technician has registered on it; it goes before the configuration's.
+DICE_FILE = "dice.json"
 
 
 class Place(Protocol):
@@ -93,7 +95,11 @@ class PortPlace:
     def store(self, text: str) -> None:
         data = table_file.parse(text, self.where).unwrap()
         files = _device_files(data, self.where, self.folder, self.held)
-        self._open().write(files)
+        board = self._open()
+        board.write(files)
+        if board.read(DICE_FILE) is not None:
+            words = _("{port}: the dice set that was registered on the table stays in use, not the file's dice")
+            click.echo(words.format(port=self.where), err=True)
         told = self._start()
         if told is None:
             click.echo(_("{port}: written; no table runs there until the next reset").format(port=self.where), err=True)
@@ -364,6 +370,29 @@ def export(file: Path | None, folder: Path, as_json: bool) -> None:
         return
     for name, written in hashes.items():
         click.echo(f"{folder / name}  {written}")
+
+
+@config.command("wiring")
+@file_option
+@click.option(
+    "--svg", "picture", type=click.Path(dir_okay=False, path_type=Path), help="Write the wiring diagram to this file."
+)
+@json_option
+def show_wiring(file: Path | None, picture: Path | None, as_json: bool) -> None:
+    """Which part is wired to which pin of the controller of this table."""
+    place = FilePlace(file or DEFAULT)
+    data = table_file.parse(place.load(), place.where).unwrap()
+    checked, _pack = configuration.check(data, place.where, place.folder)
+    rows = wiring.rows_of(checked.board, data.get("pins"))
+    if picture is not None:
+        table_file.write(picture, wiring.svg(checked.board, data.get("pins")))
+    if as_json:
+        print_json([row._asdict() for row in rows])
+        return
+    shown = table(_("pin"), "GPIO", _("role"), _("function"), _("part"), _("terminal"))
+    for row in rows:
+        shown.add_row(str(row.pin), f"GP{row.gpio}", *row[2:])
+    console().print(shown)
 
 
 @config.command()

@@ -158,3 +158,16 @@ def test_the_schema_is_printed(tablectl: Tablectl) -> None:
     schema = json.loads(tablectl("config", "schema").out)
     assert schema["properties"]["settings"]
     assert schema["$defs"]["Settings"]["additionalProperties"] is False
+
+
+def test_the_wiring_of_a_table_with_other_pins(tablectl: Tablectl, file: str, tmp_path: Path) -> None:
+    tablectl("config", "set", "pins.buzzer", "13", "--file", file)
+    picture = tmp_path / "wiring.svg"
+    rows = tablectl("config", "wiring", "--file", file, "--svg", str(picture), "--json").rows[0]
+    buzzer = next(row for row in rows if row["role"] == "buzzer")
+    assert (buzzer["pin"], buzzer["gpio"], buzzer["function"]) == (17, 13, "PWM 6B")
+    assert "piezo buzzer" in picture.read_text(encoding="utf-8")
+    shown = tablectl("config", "wiring", "--file", file)
+    assert (shown.code, shown.out.count("\n")) == (0, len(rows) + 1)
+    Path(file).write_text("format = 1\n")
+    assert tablectl("config", "wiring", "--file", file).code == 2
