@@ -24,7 +24,9 @@ from host_tools.link import Link, LinkError, Message, Prompt, SerialTransport
 # States in which a table may be stopped: no round is open.
 MAY_STOP = (protocol.IDLE, protocol.SETTLED, protocol.FAULT)
 COME_BACK_S = 60.0
-ENTER_S = (2.0, 4.0, 10.0)
+# A port that is still there so long after a reset does not go away with it.
+GONE_S = 1.0
+ENTER_TRIES = 3
 
 
 def greet(port: str) -> tuple[Message, Message]:
@@ -72,12 +74,23 @@ class BoardFiles:
                 raise
 
     def _enter(self) -> None:
-        """Ctrl-C empties MicroPython's input, sometimes with the Ctrl-A that follows it: then once more, slower."""
-        for patience in ENTER_S[:-1]:
+        """Stop the program, then take the raw prompt.
+
+        Ctrl-C empties MicroPython's input, also of the Ctrl-A that mpremote sends right after it: so what runs is
+        stopped beforehand. What a vain try brings late must not be taken for the answer to the next one.
+        """
+        self._prompt.serial.write(b"\r\x03")
+        for _attempt in range(ENTER_TRIES - 1):
+            self._drain()
             with contextlib.suppress(TransportError):
-                self._prompt.enter_raw_repl(soft_reset=False, timeout_overall=patience)
+                self._prompt.enter_raw_repl(soft_reset=False)
                 return
-        self._prompt.enter_raw_repl(soft_reset=False, timeout_overall=ENTER_S[-1])
+        self._drain()
+        self._prompt.enter_raw_repl(soft_reset=False)
+
+    def _drain(self, quiet: float = 0.5) -> bytes:
+        """Read until nothing has come for so long."""
+        return bytes(self._prompt.read_until(1, b"\0never", timeout=quiet, timeout_overall=10.0))
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
@@ -113,10 +126,21 @@ class BoardFiles:
             raise BadInput(_("{port}: {file} on the board is not what was written").format(port=self.port, file=path))
 
     def reset(self) -> None:
-        """A hard reset: the table starts as after power-on."""
-        # The port may go before the board has answered.
+        """A hard reset: the table starts as after power-on. The port goes with it, and comes back."""
+        # It may go before the board has answered.
         with contextlib.suppress(BadInput), self._told():
             self._prompt.exec_raw_no_follow("import machine\nmachine.reset()")
+            self._drain(GONE_S)
+        self.close()
+        end = time.monotonic() + COME_BACK_S
+        while True:
+            try:
+                SerialTransport(self.port).close()
+                return
+            except LinkError:
+                if time.monotonic() >= end:
+                    raise
+            time.sleep(0.05)
 
     def close(self) -> None:
         """Give the port back."""
@@ -138,6 +162,8 @@ def wait_for_table(port: str, timeout: float = COME_BACK_S) -> Message:
     while True:
         try:
             return greet(port)[0]
+        except Prompt:
+            raise
         except LinkError:
             if time.monotonic() >= end:
                 raise

@@ -793,6 +793,11 @@ class Guest:
         self._touch()
         self.send(answer)
 
+    def _take(self, data: bytes) -> None:
+        *lines, self._received = (self._received + data).split(b"\n")
+        for line in lines:
+            self._handle(json.loads(line))
+
     def _serve(self, wait: float) -> None:
         """Look outside for at most that long: at the bench, and at both ways of the serial port."""
         reading = [self._in]
@@ -803,9 +808,7 @@ class Guest:
             data = os.read(self._in, 65536)
             if not data:
                 sys.exit(0)  # the bench is gone, and with it the power
-            *lines, self._received = (self._received + data).split(b"\n")
-            for line in lines:
-                self._handle(json.loads(line))
+            self._take(data)
         if 0 in ready:
             self.pico.write(os.read(0, 512))
         if writable:
@@ -817,6 +820,7 @@ class Guest:
         """Run the guest at the wall clock's pace, or slower when it is busy."""
         os.set_blocking(1, False)
         self.send({"provisioned": 1})
+        self._take(b"")  # what came together with the first line, such as that the port is open
         wall, emulated = time.monotonic(), self.pico.us
         while self.pico.powered:
             self.pico.run_ms(SLICE_MS)

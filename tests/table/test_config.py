@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 from boards.virtual.client import Table
+from boards.virtual.model import default_tags
 from dragoneye.config import digest
 from dragoneye.errors import BadInput
+from dragoneye.rules.packs import load
+from host_tools import provision
 from host_tools.board_data import BOARDS
 from host_tools.board_files import BoardFiles, greet, wait_for_table
 from host_tools.cli.config import FilePlace
@@ -20,7 +23,7 @@ from host_tools.device import Device
 from host_tools.store import Store
 from tests.unit.conftest import Tablectl
 from tests.unit.conftest import tablectl as tablectl  # a fixture
-from tests.virtual import instant_table
+from tests.virtual import instant_table, until
 
 
 @pytest.fixture
@@ -115,3 +118,23 @@ def test_a_board_at_its_prompt_is_configured(tablectl: Tablectl, tmp_path: Path,
         table.do("service", to="off")
         table.do("reset")
         assert wait_for_table(table.port)["pack"] == "pr"
+
+
+@pytest.mark.emulator
+@pytest.mark.slow
+def test_files_are_written_on_the_official_image(
+    tablectl: Tablectl, tmp_path: Path, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the prompt of the emulated Pico, over its pseudo-terminal; it runs slower than the wall clock."""
+    monkeypatch.setattr("host_tools.link.GIVE_UP_S", 120.0)
+    provision.write(tmp_path / "provision", "rpi_pico", load("nj"), default_tags(), 0)
+    with Table(tmp_path / "table", target="emulator", provision=tmp_path / "provision", seed=7, powered=False) as table:
+        table.do("service", to="on")
+        table.do("power", to="on")
+        until(lambda: Path(table.port).exists(), "the port")
+        done = tablectl("config", "set", "--file", file, "--port", table.port)
+        assert (done.code, done.err) == (0, f"{table.port}: written; no table runs there until the next reset\n")
+        with BoardFiles(table.port) as board:
+            config = board.read("config.json") or b""
+    [told] = tablectl("config", "export", "--file", file, "--dir", str(tmp_path / "out"), "--json").rows
+    assert digest(config) == told["hashes"]["config.json"]
