@@ -6,15 +6,16 @@ import json
 import sys
 import time
 
-from dragoneye import __version__, round
-from dragoneye.config import check_readers, digest, read_config
+from dragoneye import __version__, round, selftest
+from dragoneye.config import check_readers, dice_set_of, digest, read_config, read_dice, write_dice
 from dragoneye.controller import Controller
 from dragoneye.drivers import board as parts
 from dragoneye.drivers.console import Console
 from dragoneye.drivers.mfrc522 import ReaderFault
 from dragoneye.journal import Journal
-from dragoneye.protocol import SHAKING
-from dragoneye.rules import packs
+from dragoneye.protocol import SHAKING, TEST
+from dragoneye.rules import packs, reading
+from dragoneye.signals import Signals
 from dragoneye.text import dumps
 
 TICK_MS = 5
@@ -27,6 +28,8 @@ COLLECT_MS = 250
 DEAF_MS = 5000
 # The motor coasts for this long; current after that while it is off means that it is stuck on.
 COAST_MS = 500
+# Ring and buzzer: the shortest tone is 30 ms.
+SIGNAL_MS = 25
 # Between two looks at the readers while nothing rolls.
 READERS_MS = 1000
 
@@ -90,12 +93,29 @@ class App:
         try:
             config, pack, registry, config_hash = read_config()
             check_readers(config, len(data["pins"]["reader_cs"]))
+            self._dice_over = dice_set_of(config)["hash"]
+            registered = read_dice(self._dice_over)
+            if registered is not None:
+                config.update(registered)
+                registry = reading.registry_of(config["dice"])
+            dice_set = dice_set_of(config)
         except ValueError as error:
             trouble = ("CONFIG", str(error))
             config, pack, registry, config_hash = {"eye": 0}, packs.load("nj"), {}, ""
+            dice_set = None
+            self._dice_over = ""
+        self._data = data
         self.board = parts.Board(data, config)
         self.console = Console()
-        self.meters = {"input": Meter(), "output": Meter(), "table": Meter()}
+        self.meters = {"input": Meter(), "output": Meter(), "table": Meter(), "signals": Meter()}
+        self.signals = Signals(self.board.ring.pixels)
+        # Since the start; what a part is good for is counted in these.
+        self.cycles = {"shakes": 0, "lid": 0, "lock": 0}
+        # Passes of the readers for `sensors`, and what the last one saw.
+        self._passes = 0
+        self._seen = []
+        # The task that has the readers in test mode: the self-test or a pass for `sensors`.
+        self._service_task = None
         identity = {
             "fw": __version__,
             "build": _build(),
@@ -116,8 +136,11 @@ class App:
             self.clock.now(),
             trouble,
             len(self.board.reader.gains),
+            dice_set,
         )
         self.controller.more_stats = self._stats
+        self.controller.more_sensors = self._sensors
+        self.controller.table.save_dice = self._save_dice
         self.controller.table.stop_now = self.board.shaker.off
         self._heard_at = self.clock.now()
         self._shake_task = None
@@ -135,6 +158,37 @@ class App:
             "tasks": {name: self.meters[name].row() for name in self.meters},
         }
 
+    def _sensors(self):
+        board = self.board
+        table = self.controller.table
+        readers = None
+        if table.beneath == TEST:
+            readers = [dict(one, tags=self._named(one["tags"])) for one in self._seen]
+        return {
+            "pass": self._passes,
+            "readers": readers,
+            "motor_ma": board.shaker.milliamps(),
+            "supply_mv": board.supply_mv(),
+            "lid": "shut" if board.lid.active else "open",
+            "tamper": "shut" if board.tamper.active else "open",
+            "button": "pressed" if board.button.active else "up",
+            "service": "on" if board.service.active else "off",
+            "cycles": dict(self.cycles),
+        }
+
+    def _save_dice(self, stored):
+        return write_dice(stored, self._dice_over)
+
+    def _named(self, tags):
+        """Tags as [UID, die 1..3 or 0 for none of ours, value that the die shows]."""
+        if tags is None:
+            return None
+        named = []
+        for uid in tags:
+            die, face = self.controller.table.registry.get(uid, (-1, 7))
+            named.append([uid, die + 1, 7 - face])
+        return named
+
     def report(self, action, *args):
         """Tell the table something, now."""
         self.controller.guard(self.clock.now(), action, *args)
@@ -144,6 +198,7 @@ class App:
         tasks = [
             asyncio.create_task(self._keep("input", self._input)),
             asyncio.create_task(self._keep("output", self._output)),
+            asyncio.create_task(self._keep("signals", self._signal)),
         ]
         try:
             await self._keep("table", self._table)
@@ -194,6 +249,18 @@ class App:
             meter.end()
             await asyncio.sleep_ms(TICK_MS if self.console.idle else 1)
 
+    async def _signal(self):
+        meter = self.meters["signals"]
+        table = self.controller.table
+        while True:
+            meter.begin(SIGNAL_MS)
+            now = self.clock.now()
+            self.signals.show(table.state, table.call, now)
+            self.board.ring.show(*self.signals.ring(now))
+            self.board.buzzer.sound(self.signals.hertz(now))
+            meter.end()
+            await asyncio.sleep_ms(SIGNAL_MS)
+
     async def _table(self):
         meter = self.meters["table"]
         while True:
@@ -213,6 +280,8 @@ class App:
         # An edge while the dice roll voids the roll, even when it was too short to change the debounced state.
         edge = board.lid.take_edge()
         if board.lid.poll():
+            if not board.lid.active:
+                self.cycles["lid"] += 1
             self.report(table.lid, not board.lid.active)
         elif edge:
             self.report(table.lid_moved)
@@ -223,10 +292,11 @@ class App:
         if board.button.poll() and board.button.active:
             self.report(table.button)
         self.report(table.supply, board.supply_low())
-        if table.state not in round.ROLLING and now - self._collected_at > COLLECT_MS:
+        moving = table.state in round.ROLLING or board.shaker.running
+        if not moving and now - self._collected_at > COLLECT_MS:
             self._collected_at = now
             gc.collect()
-        if table.state == SHAKING:
+        if table.state == SHAKING or board.shaker.running:
             self._moved_at = now
         elif now - self._moved_at > COAST_MS:
             stuck = board.motor_stuck()
@@ -251,6 +321,9 @@ class App:
                 if self._shake_task is not None:
                     self._shake_task.cancel()
                     self._shake_task = None
+                if self._service_task is not None:
+                    self._service_task.cancel()
+                    self._service_task = None
                 self.board.shaker.off()
             elif effect == round.SHAKE:
                 if self.board.lid.pin.value():
@@ -259,11 +332,43 @@ class App:
                     continue
                 # The last moment at which nothing moves: the shake shall not need a collection of its own.
                 gc.collect()
+                self.cycles["shakes"] += 1
                 self._shake_task = asyncio.create_task(self._guarded("shaker", self._shake(*value)))
             elif effect == round.READ:
                 asyncio.create_task(self._guarded("reader", self._read(*value)))
             elif effect == round.UNLOCK:
+                self.cycles["lock"] += 1
                 asyncio.create_task(self._guarded("lock", self.board.unlock()))
+            elif effect == round.REFUSED:
+                self.signals.refused(self.clock.now())
+            elif effect == round.SELFTEST:
+                if self._service_task is not None:
+                    self._service_task.cancel()
+                self._service_task = asyncio.create_task(self._serve("selftest", self._selftest()))
+            elif effect == round.SURVEY and self._service_task is None:
+                self._service_task = asyncio.create_task(self._serve("survey", self._look(value)))
+
+    async def _serve(self, name, job):
+        await self._guarded(name, job)
+        # Not when it was cancelled: another may have taken its place.
+        self._service_task = None
+
+    async def _selftest(self):
+        table = self.controller.table
+        rows = await selftest.run(
+            self.board,
+            self._data,
+            self.controller.identity,
+            table.registry,
+            table.fault is None,
+            asyncio.sleep_ms,
+            asyncio.create_task,
+        )
+        self.report(table.tested, rows)
+
+    async def _look(self, step):
+        self._seen = await self.board.reader.survey(step)
+        self._passes += 1
 
     async def _guarded(self, name, job):
         try:

@@ -1,13 +1,20 @@
-"""The table's configuration, `config.json`: what the host provisions and the app reads."""
+"""The table's configuration, `config.json`, which the host provisions, and its dice set, `dice.json`.
+
+The dice set that a technician registers takes the place of the configuration's, until that has other dice than then.
+"""
 
 import json
+import os
 from binascii import hexlify
 from hashlib import sha256
 
 from dragoneye.errors import BadInput
 from dragoneye.rules import packs, reading
+from dragoneye.text import dumps
 
 CONFIG_FORMAT = 1
+DICE_FORMAT = 1
+DICE_PATH = "/dice.json"
 
 READERS_MAX = 3
 # What the reader chip's receiver can be set to (MFRC522, 9.3.3.6), and the usual ladder: from there a pass that saw two
@@ -76,3 +83,48 @@ def read_config(path="/config.json", board="/board.json"):
     except ValueError as error:
         raise ValueError("%s: %s" % (path, error))
     return config, pack, registry, digest(raw)
+
+
+def dice_set_of(config):
+    """{"serial", "issued", "hash"} of a configuration or a dice set: the hash is over its tags and the eye alone."""
+    tags = [[uid.upper() for uid in faces] for faces in config["dice"]]
+    return {
+        "serial": config.get("serial", ""),
+        "issued": config.get("issued", ""),
+        "hash": digest(dumps([tags, config["eye"]]).encode()),
+    }
+
+
+def read_dice(over, path=DICE_PATH):
+    """The dice set that was registered last: {"dice", "eye", "serial", "issued"}, or None when there is none.
+
+    `over` is the hash of the configuration's own dice: a set that was registered over other ones holds no more. Raises
+    ValueError in words when the file is not valid.
+    """
+    try:
+        with open(path, "rb") as file:
+            raw = file.read()
+    except OSError:
+        return None
+    try:
+        stored = json.loads(raw.decode())
+        if stored["format"] != DICE_FORMAT:
+            raise ValueError("%s has format %s; this firmware knows %d" % (path, stored["format"], DICE_FORMAT))
+        reading.registry_of(stored["dice"])
+        if stored["eye"] not in (0, 1, 2):
+            raise ValueError("eye is %r; allowed: 0, 1 or 2" % (stored["eye"],))
+        if stored["over"] != over:
+            return None
+        return {key: stored[key] for key in ("dice", "eye", "serial", "issued")}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError("%s is not a dice set: %r" % (path, error))
+    except ValueError as error:
+        raise ValueError("%s: %s" % (path, error))
+
+
+def write_dice(stored, over, path=DICE_PATH):
+    """Keep a dice set, all or nothing, in place of the one before; `over` as for `read_dice`. Returns `dice_set_of`."""
+    with open(path + ".new", "w") as file:
+        file.write(dumps(dict(stored, format=DICE_FORMAT, over=over)))
+    os.rename(path + ".new", path)
+    return dice_set_of(stored)

@@ -40,10 +40,24 @@ class Controller:
 
     `identity` is what `hello` tells of the board and the firmware; `pack`, `registry`, `eye` and `settings` make the
     table. `cause` is why the board started. A configuration that could not be used is given as `trouble`, a
-    (fault code, words) pair; then the other four may be those of an empty table. `gain_steps`: as for the table.
+    (fault code, words) pair; then the other four may be those of an empty table. `gain_steps` and `dice_set`: as for
+    the table.
     """
 
-    def __init__(self, journal, pack, registry, eye, settings, identity, cause, now, trouble=None, gain_steps=1):
+    def __init__(
+        self,
+        journal,
+        pack,
+        registry,
+        eye,
+        settings,
+        identity,
+        cause,
+        now,
+        trouble=None,
+        gain_steps=1,
+        dice_set=None,
+    ):
         self.journal = journal
         self.identity = identity
         self.counters = {
@@ -76,6 +90,7 @@ class Controller:
         self._host_last = 0
         self._started = False
         self.more_stats = _nothing
+        self.more_sensors = _nothing
         try:
             journal.load()
         except Damaged as damage:
@@ -86,7 +101,7 @@ class Controller:
             self._unread = True
         self.boot = journal.state["boot"] + 1
         self._record("boot", dict(identity, cause=cause))
-        self.table = round.Table(pack, registry, eye, settings, journal.state, self._record, now, gain_steps)
+        self.table = round.Table(pack, registry, eye, settings, journal.state, self._record, now, gain_steps, dice_set)
         self._started = True
         if self._broken:
             self._fail(self._broken)
@@ -100,7 +115,8 @@ class Controller:
         """Make one record durable and return its id. With a broken journal nothing is written: a fault stands."""
         if self._broken:
             return 0
-        if kind == "door" and self.journal.room < RESERVE // 2:
+        service = kind == "fault" and not round.is_latched(data["code"])
+        if (kind == "door" or service) and self.journal.room < RESERVE // 2:
             # What is left is for the round.
             self.counters["dropped"] += 1
             return 0
@@ -195,14 +211,17 @@ class Controller:
             return self.table.view(now)
         if name == "stats":
             return self.stats()
-        if name == "open" and self.journal.room < RESERVE:
+        if self.journal.room < RESERVE and (name == "open" or (name == "test" and fields["on"])):
             raise Problem("E_JOURNAL")
-        if self._broken and name in ("leave", "end", "changed"):
+        if self._broken and name in ("leave", "end", "changed", "test", "dice"):
             raise Problem("E_FAULT", "the journal is broken: nothing can be recorded")
         try:
             if name == "clear" and fields["code"] == "JOURNAL" and self._can_begin_anew():
                 self._begin_anew()
-            return self.table.request(name, fields, now)
+            answer = self.table.request(name, fields, now)
+            if name == "sensors":
+                answer.update(self.more_sensors())
+            return answer
         except OSError as error:
             self._fail("cannot be written: %s" % _why(error))
             raise Problem("E_FAULT", "the journal cannot be written: %s" % _why(error))
@@ -297,6 +316,7 @@ class Controller:
                 "last_event": self.journal.last_id,
                 "state": self.table.state,
                 "round": max(self.table.round, self.table.floor),
+                "dice_set": self.table.dice_set,
                 "unprovisioned": True,
             }
         )

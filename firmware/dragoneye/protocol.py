@@ -22,7 +22,7 @@ import json
 from dragoneye.text import dumps, show
 
 MAJOR = 1
-MINOR = 0
+MINOR = 1
 
 # A request must fit the 512-byte input ring of MicroPython's USB serial; what the device sends may be longer.
 REQUEST_MAX = 500
@@ -47,6 +47,7 @@ REVEALED = "REVEALED"
 SETTLED = "SETTLED"
 VOID = "VOID"
 FAULT = "FAULT"
+TEST = "TEST"
 
 STATES = {
     IDLE: "no round is open",
@@ -60,6 +61,7 @@ STATES = {
     SETTLED: "the wagers are settled",
     VOID: "the roll is void; shake again",
     FAULT: "a fault is latched until a supervisor clears it",
+    TEST: "a technician tests the table; nothing that is done can become a result",
 }
 
 # name -> (role, since, fields, what it does). A field is (name, kind, low or words, high, default); a default of
@@ -124,6 +126,37 @@ REQUESTS = {
         "dice or shaker unit were changed; the streak ends unless keep confirms it",
     ),
     "end": (SUPERVISOR, "1.0", (), "the table closes: the streak ends"),
+    "test": (
+        TECHNICIAN,
+        "1.1",
+        (("on", "flag", 0, 0, REQUIRED),),
+        "enter test mode between rounds, or leave it; a restart leaves it as well",
+    ),
+    "selftest": (
+        TECHNICIAN,
+        "1.1",
+        (("start", "flag", 0, 0, False),),
+        "in test mode: start the self-test; without start, whether it runs and its last report",
+    ),
+    "sensors": (
+        TECHNICIAN,
+        "1.1",
+        (("step", "int", 0, 7, 0),),
+        "what the sensors say now; in test mode the readers as well: asks for a pass, tells the last one. step counts "
+        "down the ladder of the readers' gains",
+    ),
+    "dice": (
+        TECHNICIAN,
+        "1.1",
+        (
+            ("serial", "text", 1, 24, REQUIRED),
+            ("issued", "text", 20, 20, REQUIRED),
+            ("eye", "int", 1, 3, REQUIRED),
+            ("tags", "text", 161, 269, REQUIRED),
+        ),
+        "in test mode: another dice set; its time of issue (UTC), which die is the dragon's eye die, and 18 tags: die "
+        "1 by face 1 to 6, die 2, die 3. Other tags than before end the streak",
+    ),
 }
 
 ERRORS = {
@@ -133,6 +166,7 @@ ERRORS = {
     "E_VERSION": "the host speaks another major version of the protocol",
     "E_STATE": "not in this state",
     "E_FAULT": "a fault is latched; a supervisor must clear it",
+    "E_TEST": "the table is in test mode",
     "E_STANDS": "the cause of the fault is still there",
     "E_BETS_CLOSED": "bets are closed",
     "E_BETS_OPEN": "bets are still open; close them first",
@@ -162,6 +196,8 @@ EVENTS = {
     "void": "a roll was void: round, reason, shakes, over (true: the round too)",
     "streak": "the streak changed other than by a roll: why, position, streak",
     "fault": "a fault was set or cleared: code, set, detail",
+    "test": "test mode was entered or left: set",
+    "dice": "another dice set: serial, issued (UTC), hash of its tags, eye; found (true: at the start, not by request)",
     "door": "lid, tamper contact or service key: which, open",
     "restart": "the journal was begun anew: why; what went before is in the host's record",
 }
@@ -184,13 +220,23 @@ VOIDS = {
     "supervisor": "voided by a supervisor",
 }
 
+# How a fault is cleared. LATCHED: the table stops in FAULT until a supervisor's `clear`, which is refused while the
+# cause stands. SERVICE: the table goes on, and the fault is cleared by itself when the cause is gone.
+LATCHED = "latched"
+SERVICE = "service"
+
+# code -> (what, severity, what clears it). Each is recorded as it is set and as it is cleared; the remedies are told by
+# the host. A start by the watchdog is no fault: its cause is in the record `boot`. The age of the dice is the host's to
+# watch, as the table has no clock.
 FAULTS = {
-    "JOURNAL": "the journal is damaged",
-    "CONFIG": "the configuration is missing or not valid",
-    "READER": "the reader does not answer as it should",
-    "MOTOR_STUCK": "the motor draws current while it should be off",
-    "TAMPER": "a foreign tag or an open tamper contact",
-    "TASK": "a task of the firmware died",
+    "JOURNAL": ("the journal is damaged", LATCHED, "clear, once the host has what stands before the damage"),
+    "CONFIG": ("the configuration is missing or not valid", LATCHED, "a valid configuration, a restart, clear"),
+    "READER": ("the reader does not answer as it should", LATCHED, "clear; it comes again while a reader is dead"),
+    "MOTOR_STUCK": ("the motor draws current while it should be off", LATCHED, "clear, once no current is drawn"),
+    "TAMPER": ("a foreign tag or an open tamper contact", LATCHED, "clear, once the contact is shut"),
+    "TASK": ("a task of the firmware died", LATCHED, "clear"),
+    "SUPPLY": ("the 12 V supply stays low", SERVICE, "the supply is good again"),
+    "SELFTEST": ("the last self-test found something wrong", SERVICE, "a self-test that passes"),
 }
 
 

@@ -10,13 +10,16 @@ from dragoneye.protocol import (
     BETTING,
     CLOSED,
     FAULT,
+    FAULTS,
     IDLE,
+    LATCHED,
     LOCKED,
     READING,
     REVEALED,
     SETTLED,
     SETTLING,
     SHAKING,
+    TEST,
     VOID,
     Problem,
 )
@@ -30,12 +33,20 @@ STOP = "stop"
 READ = "read"
 UNLOCK = "unlock"
 REFUSED = "refused"
+SELFTEST = "selftest"
+SURVEY = "survey"
 
 ROLLING = (SHAKING, SETTLING, READING)
 _BETWEEN = (IDLE, SETTLED)
 
+# What may be asked while a fault is latched, and in test mode.
+_IN_FAULT = ("clear", "unlock", "leave", "end", "changed", "test", "selftest", "sensors")
+_IN_TEST = ("clear", "unlock", "changed", "test", "selftest", "sensors", "dice")
+
 # After an edge of the lid switch its debounced state must be known again before a shake.
 LID_QUIET_MS = 50
+# The supply must be low, or good again, for so long before the fault SUPPLY is set or cleared.
+SUPPLY_STANDS_MS = 2000
 
 # Settings of a table's configuration with their defaults: milliseconds and counts.
 SETTINGS = {
@@ -59,11 +70,22 @@ def initial():
         "locked": None,
         "streak": Streak().as_dict(),
         "fault": None,
+        "service": {},
+        "dice": None,
     }
 
 
 def _nothing():
     pass
+
+
+def _no_place(dice_set):
+    raise Problem("E_STATE", "this table has no place for a dice set")
+
+
+def is_latched(code):
+    """True when the fault stops the table until it is cleared; an unknown code's does."""
+    return code not in FAULTS or FAULTS[code][1] == LATCHED
 
 
 def fold(state, record):
@@ -101,7 +123,16 @@ def fold(state, record):
     elif kind == "streak":
         after["streak"] = data["streak"]
     elif kind == "fault":
-        after["fault"] = {"code": data["code"], "detail": data["detail"]} if data["set"] else None
+        if is_latched(data["code"]):
+            after["fault"] = {"code": data["code"], "detail": data["detail"]} if data["set"] else None
+        else:
+            service = dict(after.get("service", {}))
+            service.pop(data["code"], None)
+            if data["set"]:
+                service[data["code"]] = data["detail"]
+            after["service"] = service
+    elif kind == "dice":
+        after["dice"] = data["hash"]
     elif kind == "restart":
         after = dict(data["state"])
         if after["locked"] is not None:
@@ -114,13 +145,15 @@ class Table:
 
     `registry` maps tag UIDs to (die, face), `eye` is the index of the dragon's eye die, `settings` as SETTINGS,
     `gain_steps` how many steps the readers' gain ladder has. A round that was open without a locked result at start is
-    recorded void; a locked one waits for the lid.
+    recorded void; a locked one waits for the lid. `dice_set` says which set the registry is of: {"serial", "issued",
+    "hash"}, see config.dice_set_of.
     """
 
-    def __init__(self, pack, registry, eye, settings, state, record, now, gain_steps=1):
+    def __init__(self, pack, registry, eye, settings, state, record, now, gain_steps=1, dice_set=None):
         self.pack = pack
         self.registry = registry
         self.eye = eye
+        self.dice_set = dice_set
         self.settings = dict(SETTINGS)
         self.settings.update(settings)
         self.gain_steps = gain_steps
@@ -144,6 +177,12 @@ class Table:
         # What keeps a fault from being cleared, and faults that came while another was latched.
         self.standing = {}
         self.waiting = {}
+        # Faults of the severity SERVICE: code -> detail.
+        self.service_due = dict(state.get("service", {}))
+        # The self-test: None, or {"running": flag, "items": rows, "why": why it ended early or None}.
+        self.selftest = None
+        # Writes another dice set to the flash before it is recorded.
+        self.save_dice = _no_place
         # Called before a record is written while the motor may run: the board stops it at once.
         self.stop_now = _nothing
         self._late = []
@@ -153,6 +192,7 @@ class Table:
         self.tamper_open = False
         self.supply_low = False
         self._after_fault = IDLE
+        self._after_test = IDLE
         self._reader = None
         self._deadline = None
         self._last_shake = None
@@ -161,6 +201,7 @@ class Table:
         self._tokens = 0
         self._roll = 0
         self._owed = 0
+        self._supply_since = now
 
         if state["phase"] == LOCKED:
             self.locked = state["locked"]
@@ -179,6 +220,10 @@ class Table:
         if self.fault is not None:
             self._after_fault = self.state
             self.state = FAULT
+        known = state.get("dice")
+        if known is not None and dice_set is not None and dice_set["hash"] != known:
+            # The power failed after the set was written and before it was recorded, or the files were exchanged.
+            self._record_dice(True)
 
     # -- what others see -------------------------------------------------------------------------------------------
 
@@ -198,10 +243,14 @@ class Table:
         }
         if self.state == VOID:
             view["void"] = self.void_reason
-            view["call"] = self.voids >= self.pack["void_limit"]
+            view["call"] = self.call
         if self.fault is not None:
             view["fault"] = self.fault["code"]
             view["detail"] = self.fault["detail"]
+        if self.beneath == TEST:
+            view["test"] = True
+        if self.service_due:
+            view["service"] = dict(self.service_due)
         if self.state in (REVEALED, SETTLED) and self.result is not None:
             view["dice"] = list(self.result["dice"])
             view["eye"] = self.result["eye"]
@@ -209,6 +258,11 @@ class Table:
         if wait:
             view["lockout_ms"] = wait
         return view
+
+    @property
+    def call(self):
+        """True when so many rolls were void that a supervisor must come."""
+        return self.state == VOID and self.voids >= self.pack["void_limit"]
 
     @property
     def beneath(self):
@@ -247,8 +301,10 @@ class Table:
 
         Raises Problem with a code of protocol.ERRORS when it is refused; then nothing has changed.
         """
-        if self.fault is not None and name not in ("clear", "unlock", "leave", "end", "changed"):
+        if self.fault is not None and name not in _IN_FAULT:
             raise Problem("E_FAULT", "the fault %s is latched; a supervisor must clear it" % self.fault["code"])
+        if self.beneath == TEST and name not in _IN_TEST:
+            raise Problem("E_TEST", "the table is in test mode; a technician must leave it first")
         answer = getattr(self, "_do_" + name)(fields, now)
         self.changed = True
         return answer
@@ -519,6 +575,94 @@ class Table:
         self._end_streak("table closed")
         return {"streak": self.streak.as_dict()}
 
+    # -- service: nothing here can become a result, as no roll is under way in TEST ------------------------------
+
+    def _do_test(self, fields, now):
+        if fields["on"] == (self.beneath == TEST):
+            return {"on": fields["on"], "state": self.state}
+        if fields["on"]:
+            if self.beneath not in _BETWEEN:
+                raise Problem("E_STATE", "the table is %s; allowed in %s" % (self.beneath, ", ".join(_BETWEEN)))
+            self._record("test", {"set": True})
+            self._after_test = self.beneath
+            self.selftest = None
+            self._put_beneath(TEST)
+        else:
+            self._end_selftest("test mode was left")
+            self._record("test", {"set": False})
+            self._put_beneath(self._after_test)
+        return {"on": fields["on"], "state": self.state}
+
+    def _put_beneath(self, state):
+        if self.fault is None:
+            self.state = state
+        else:
+            self._after_fault = state
+
+    def _need_test(self):
+        if self.beneath != TEST:
+            raise Problem("E_STATE", "the table is %s; allowed in test mode" % self.state)
+
+    def _do_selftest(self, fields, now):
+        self._need_test()
+        if fields["start"] and not self._testing:
+            self.selftest = {"running": True, "items": [], "why": None}
+            self.effects.append((SELFTEST, None))
+        return dict(self.selftest or {"running": False, "items": [], "why": "none was started"})
+
+    @property
+    def _testing(self):
+        return self.selftest is not None and self.selftest["running"]
+
+    def _end_selftest(self, why):
+        """Stop a self-test that runs; its motor with it."""
+        if self._testing:
+            self.selftest = {"running": False, "items": [], "why": why}
+            self.stop_now()
+            self.effects.append((STOP, None))
+
+    def tested(self, items, now):
+        """The self-test has ended; `items` are rows [item, ok, value, allowed]."""
+        if not self._testing:
+            return
+        self.selftest = {"running": False, "items": items, "why": None}
+        wrong = [row[0] for row in items if not row[1]]
+        self.set_service("SELFTEST", ", ".join(wrong)[:80] if wrong else None, now)
+
+    def _do_sensors(self, fields, now):
+        if self.beneath == TEST:
+            self.effects.append((SURVEY, fields["step"]))
+        return {"state": self.state, "test": self.beneath == TEST}
+
+    def _do_dice(self, fields, now):
+        self._need_test()
+        tags = fields["tags"].upper().split(" ")
+        dice = [tags[0:6], tags[6:12], tags[12:]]
+        try:
+            for tag in tags:
+                reading.check_uid(tag)
+            registry = reading.registry_of(dice)
+        except ValueError as error:
+            raise Problem("E_ARGS", "dice: tags: %s" % error)
+        dice_set = self.save_dice(
+            {"serial": fields["serial"], "issued": fields["issued"], "eye": fields["eye"] - 1, "dice": dice}
+        )
+        same = self.dice_set is not None and self.dice_set["hash"] == dice_set["hash"]
+        self.registry = registry
+        self.eye = fields["eye"] - 1
+        self.dice_set = dice_set
+        self._record_dice(False, same)
+        return dict(dice_set, eye=fields["eye"], streak=self.streak.as_dict())
+
+    def _record_dice(self, found, same=False):
+        """Record the dice set; other tags than before are other dice, and a streak ends with them.
+
+        The streak first: when the power fails in between, the start finds dice that are not recorded yet.
+        """
+        if self.streak.running and not same:
+            self._end_streak("dice changed")
+        self._record("dice", dict(self.dice_set, eye=self.eye, found=found))
+
     def _end_streak(self, why):
         self.streak.end()
         self._owed = self._liability(self.bets)
@@ -614,6 +758,7 @@ class Table:
             return
         self.changed = True
         self.supply_low = is_low
+        self._supply_since = now
         if is_low and self.state in ROLLING:
             self._void("brown_out")
 
@@ -642,11 +787,31 @@ class Table:
             self._void("fault")
         elif self.state == REVEALED:
             self.state = LOCKED
+        self._end_selftest("a fault was latched: " + code)
         self._after_fault = self.state
         self.fault = {"code": code, "detail": detail}
         self.state = FAULT
         self.effects.append((STOP, None))
         self._record("fault", {"code": code, "set": True, "detail": detail})
+
+    def set_service(self, code, detail, now):
+        """Set a fault of the severity SERVICE, or clear it (`detail` None). The same again does nothing."""
+        before = self.service_due.get(code)
+        if before == detail:
+            return
+        if before is not None:
+            self._record("fault", {"code": code, "set": False, "detail": before})
+            del self.service_due[code]
+        if detail is not None:
+            self._record("fault", {"code": code, "set": True, "detail": detail})
+            self.service_due[code] = detail
+        self.changed = True
+
+    def _watch_supply(self, now):
+        # Not while the dice roll: a record is a flash write.
+        stands = now - self._supply_since >= SUPPLY_STANDS_MS and self.state not in ROLLING
+        if stands and self.supply_low != ("SUPPLY" in self.service_due):
+            self.set_service("SUPPLY", "the 12 V supply stays low" if self.supply_low else None, now)
 
     def forget(self):
         """The host holds more of the open round than this table does: it is the host's to end."""
@@ -665,6 +830,7 @@ class Table:
 
     def tick(self, now):
         """Let time pass: settling ends, time-outs run out."""
+        self._watch_supply(now)
         if self._deadline is None or now < self._deadline:
             return
         if self.state == SETTLING:

@@ -24,7 +24,7 @@ from dragoneye import protocol
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack, load
 from dragoneye.text import show
-from host_tools import provision
+from host_tools import diceset, faults, provision
 from host_tools.cli import call
 from host_tools.cli.common import db_option, open_store, play_one
 from host_tools.cli.output import console, json_option, print_json, table
@@ -78,7 +78,11 @@ def describe(kind: str, data: Message) -> str:
             if data["call"]:
                 words += _(" · call a supervisor")
         if data.get("fault"):
-            words += f" · {data['fault']}: {controller(data['detail'])}"
+            words += f" · {faults.told(data['fault'], data['detail'])}"
+        if data.get("test") and data["state"] != protocol.TEST:
+            words += _(" · in test mode")
+        for code, detail in sorted(data.get("service", {}).items()):
+            words += _(" · service: {told}").format(told=faults.told(code, detail))
         if data["round"]:
             words += _(" · round {round}, {who} shakes").format(round=data["round"], who=call.who(data["shaker"]))
         if data["bets_open"]:
@@ -88,6 +92,10 @@ def describe(kind: str, data: Message) -> str:
         if data["lid_open"]:
             words += _(" · lid open")
         return words
+    if kind == "fault":
+        return faults.told_record(data)
+    if kind == "test":
+        return _("test mode was entered") if data["set"] else _("test mode was left")
     return f"{kind}: " + ", ".join(f"{key} {json.dumps(data[key])}" for key in sorted(data) if data[key] is not None)
 
 
@@ -115,6 +123,31 @@ class Teller:
         console().print(line, style="dim" if kind != "state" else "", markup=False)
 
 
+class DiceClock:
+    """Says when the table's dice set needs care, once each time that this changes."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self._told = ""
+        self._again_at = 0.0
+
+    def look(self, device: Device) -> None:
+        """Look at the dice set that the table's hello told of; call it as often as you like."""
+        if time.monotonic() < self._again_at:
+            return
+        self._again_at = time.monotonic() + 1.0
+        dice_set = device.table.get("dice_set")
+        now = diceset.utc_now()
+        words = diceset.told(dice_set, now)
+        if dice_set and words and words != self._told:
+            if self._as_json:
+                print_json({"dice_set": {**dice_set, "stands": diceset.level(dice_set["issued"], now)}})
+                sys.stdout.flush()
+            else:
+                console().print(words, style="bold", markup=False)
+        self._told = words
+
+
 @click.command()
 @port_option
 @click.option("--seconds", type=click.FloatRange(0), help="Stop after so long (default: until Ctrl-C).")
@@ -126,9 +159,11 @@ def monitor(port: str, seconds: float | None, db: Path | str | None, as_json: bo
     teller = Teller(as_json)
     device = Device(port, store, teller)
     teller("state", device.state)
+    clock = DiceClock(as_json)
     end = None if seconds is None else time.monotonic() + seconds
     try:
         while end is None or time.monotonic() < end:
+            clock.look(device)
             try:
                 device.poll(0.2)
             except (LinkClosed, SessionLost) as error:
@@ -230,9 +265,14 @@ def _field(name: str, key: str, kind: str, words: list[str]) -> Any:
 @click.option("--rounds", type=click.IntRange(1), help="Play so many rounds by itself with likely wagers.")
 @click.option("--seed", default=2026, show_default=True, help="Of those wagers.")
 @pack_option()
+@click.option(
+    "--keep-dice", is_flag=True, help="A supervisor keeps a dice set that was issued 24 hours ago or earlier."
+)
 @db_option
 @json_option
-def play(port: str, rounds: int | None, seed: int, pack: str, db: Path | str | None, as_json: bool) -> None:
+def play(
+    port: str, rounds: int | None, seed: int, pack: str, keep_dice: bool, db: Path | str | None, as_json: bool
+) -> None:
     """Deal at a table: requests from standard input, or --rounds played by itself.
 
     Each line is a request with its fields: `open 3`, `bets 2 match 500 odd 100`, `close`, `shake`, `unlock`, `finish`,
@@ -245,13 +285,13 @@ def play(port: str, rounds: int | None, seed: int, pack: str, db: Path | str | N
             chosen = load(pack)
             device = Device(port, store)
             try:
-                _play_rounds(device, store, chosen, rounds, random.Random(seed), as_json)
+                _play_rounds(device, store, chosen, rounds, random.Random(seed), keep_dice, as_json)
             finally:
                 device.close()
             return
         device = Device(port, store, Teller(as_json))
         try:
-            sys.exit(_play_lines(device, as_json))
+            sys.exit(_play_lines(device, keep_dice, as_json))
         finally:
             with contextlib.suppress(BadInput):
                 device.wait_stored(2.0)
@@ -271,7 +311,14 @@ def lid_of(port: str) -> Lid:
     return HumanLid(lambda words: click.echo(f">>> {words}", err=True))
 
 
-def _play_rounds(device: Device, store: Store, pack: Pack, rounds: int, rng: random.Random, as_json: bool) -> None:
+def _check_dice(device: Device, keep_dice: bool) -> None:
+    if not keep_dice:
+        diceset.check(device.table.get("dice_set"), diceset.utc_now())
+
+
+def _play_rounds(
+    device: Device, store: Store, pack: Pack, rounds: int, rng: random.Random, keep_dice: bool, as_json: bool
+) -> None:
     if device.table["pack"] != pack.name:
         raise BadInput(
             _("the table plays by the rule pack {theirs}; give --pack {theirs}").format(theirs=device.table["pack"])
@@ -279,6 +326,7 @@ def _play_rounds(device: Device, store: Store, pack: Pack, rounds: int, rng: ran
     lid = lid_of(device.port)
     dealer = Dealer(device, pack, lid, patience=60.0 if isinstance(lid, VirtualLid) else 3600.0)
     for _count in range(rounds):
+        _check_dice(device, keep_dice)
         plan = plan_round(rng, pack, dealer.surely(device.refresh)["streak"])
         play_one(dealer, store, plan, as_json, with_tiles=False)
 
@@ -296,8 +344,9 @@ def _lines_of_stdin() -> queue.SimpleQueue[bytes | None]:
     return lines
 
 
-def _play_lines(device: Device, as_json: bool) -> int:
+def _play_lines(device: Device, keep_dice: bool, as_json: bool) -> int:
     lines = _lines_of_stdin()
+    clock = DiceClock(as_json)
     code = 0
     prompt = sys.stdin.isatty()
     asked = True
@@ -306,6 +355,7 @@ def _play_lines(device: Device, as_json: bool) -> int:
             click.echo("> ", nl=False)
         asked = False
         request = ""
+        clock.look(device)
         try:
             try:
                 raw = lines.get_nowait()
@@ -322,6 +372,8 @@ def _play_lines(device: Device, as_json: bool) -> int:
             except UnicodeDecodeError:
                 raise BadInput(_("this line is not UTF-8 text")) from None
             name, fields = parse_request(line)
+            if name == "open":
+                _check_dice(device, keep_dice)
             request = name
             answer = device.request(name, **fields)
             request = ""

@@ -84,6 +84,18 @@ CONTROLLER = (
     "a list of different wagers out of %s",
     "none (tiles only)",
     "true or false",
+    # Details of faults.
+    "%d mA while off",
+    "foreign tag %s",
+    "tamper contact open",
+    # Why a self-test has no report, or a part of it was not run.
+    "none was started",
+    "test mode was left",
+    "a fault was latched: %s",
+    "not run: a fault is latched",
+    "not run: the lid is open",
+    "not run: the supply is low",
+    "not run: a reader is dead",
 )
 
 
@@ -126,7 +138,8 @@ def _packs() -> Iterator[tuple[str, str]]:
 
 def _controller() -> Iterator[tuple[str, str]]:
     """What the controller says: the words of its tables, and the messages of the errors that it raises."""
-    for words in (protocol.ERRORS, protocol.VOIDS, protocol.FAULTS):
+    faults = {code: row[0] for code, row in protocol.FAULTS.items()}
+    for words in (protocol.STATES, protocol.ERRORS, protocol.VOIDS, faults):
         for text in words.values():
             yield text, "firmware/dragoneye/protocol.py"
     for text in CONTROLLER:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dragoneye import protocol, round
+from dragoneye import config, protocol, round
 from dragoneye.controller import Controller
 from dragoneye.journal import Journal
 from dragoneye.protocol import (
@@ -25,6 +25,7 @@ from dragoneye.protocol import (
     SETTLED,
     SETTLING,
     SHAKING,
+    TEST,
     VOID,
     Problem,
 )
@@ -41,7 +42,7 @@ SHAKE_MS = 2000
 WAGERS = {"match": 500, "even": 200, "odd": 300, "double": 100, "triple": 100, "bonus": 100}
 
 # Each state that outlasts a step; REVEALED is passed within the one that opens the lid.
-LASTING = (IDLE, BETTING, CLOSED, SHAKING, SETTLING, READING, LOCKED, SETTLED, VOID, FAULT)
+LASTING = (IDLE, BETTING, CLOSED, SHAKING, SETTLING, READING, LOCKED, SETTLED, VOID, FAULT, TEST)
 
 
 def pack_named(name: str, **options: object) -> Any:
@@ -140,7 +141,9 @@ class Steps:
         dice = dice or [2, 3, 5]
         if state == FAULT:
             self.tell("set_fault", "READER", "no answer")
-        if state in (IDLE, FAULT):
+        if state == TEST:
+            self.ask("test", on=True)
+        if state in (IDLE, FAULT, TEST):
             return None
         self.ask("open", shaker=1)
         if self.table.pack["wagers"]:
@@ -188,6 +191,8 @@ class Rig(Steps):
         self.records: list[Json] = []
         self.durable: Json = round.initial()
         self.boots = 0
+        # What lies in the table's flash, beside the records: a restart finds it there.
+        self.dice_set: Json = config.dice_set_of({"dice": DICE, "eye": EYE})
         self.cut: int | None = None
         self.watch: Callable[[str], None] = lambda kind: None
         self.restart()
@@ -197,7 +202,14 @@ class Rig(Steps):
         self.cut = None
         self.boots += 1
         self._record("boot", {})
-        self.table = round.Table(self.pack, REGISTRY, EYE, self.settings, self.durable, self._record, self.now)
+        self.table = round.Table(
+            self.pack, REGISTRY, EYE, self.settings, self.durable, self._record, self.now, dice_set=self.dice_set
+        )
+        self.table.save_dice = self._save_dice
+
+    def _save_dice(self, stored: Json) -> Json:
+        self.dice_set = config.dice_set_of(stored)
+        return self.dice_set
 
     def _record(self, kind: str, data: Json) -> int:
         if self.cut == 0:
@@ -241,7 +253,8 @@ class Rig(Steps):
 
     def snapshot(self) -> Json:
         """Everything that the table is, and how many records there are."""
-        inner = {key: value for key, value in vars(self.table).items() if key not in ("pack", "registry", "_record")}
+        apart = ("pack", "registry", "_record", "save_dice")
+        inner = {key: value for key, value in vars(self.table).items() if key not in apart}
         inner["streak"] = self.table.streak.as_dict()
         inner["tally"] = self.table.tally.as_dict()
         if self.table._reader is not None:

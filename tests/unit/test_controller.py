@@ -64,7 +64,7 @@ def test_hello_says_who_the_table_is(tmp_path: Path) -> None:
         "board": "none",
         "uid": "U1",
         "major": 1,
-        "minor": 0,
+        "minor": protocol.MINOR,
         "boot": 1,
         "pack": "nj",
         "first_event": 1,
@@ -72,6 +72,7 @@ def test_hello_says_who_the_table_is(tmp_path: Path) -> None:
         "state": IDLE,
         "round": 0,
         "unprovisioned": True,
+        "dice_set": None,
     }
     desk.boot()
     assert desk.hello()["boot"] == 2
@@ -82,7 +83,7 @@ def test_another_major_version_is_refused_by_name_of_both(tmp_path: Path) -> Non
     with pytest.raises(Refused) as raised:
         desk.ask("hello", major=2, minor=5)
     assert raised.value.code == "E_VERSION"
-    assert raised.value.reply["why"] == "the host speaks protocol 2.5, this table 1.0"
+    assert raised.value.reply["why"] == "the host speaks protocol 2.5, this table 1.1"
     assert desk.code("status") == "E_HELLO"
 
 

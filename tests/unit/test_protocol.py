@@ -14,7 +14,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dragoneye import protocol
-from dragoneye.protocol import ERRORS, EVENTS, FAULTS, REQUESTS, STATES, VOIDS, Noise, Problem
+from dragoneye.protocol import (
+    ERRORS,
+    EVENTS,
+    FAULTS,
+    LATCHED,
+    REQUESTS,
+    SERVICE,
+    STATES,
+    VOIDS,
+    Noise,
+    Problem,
+)
 from dragoneye.text import dumps
 
 FIRMWARE = Path(__file__).parents[2] / "firmware"
@@ -316,7 +327,13 @@ def test_every_code_that_is_raised_is_in_the_table_and_every_code_of_the_table_i
 
 
 def test_every_record_void_and_fault_that_the_firmware_writes_is_in_the_table() -> None:
-    calls: dict[str, set[str]] = {"_record": set(), "_void": set(), "_void_round": set(), "set_fault": set()}
+    calls: dict[str, set[str]] = {
+        "_record": set(),
+        "_void": set(),
+        "_void_round": set(),
+        "set_fault": set(),
+        "set_service": set(),
+    }
     for path in sorted(FIRMWARE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not node.args:
@@ -329,13 +346,17 @@ def test_every_record_void_and_fault_that_the_firmware_writes_is_in_the_table() 
                 calls["set_fault"].update(str(arg.value) for arg in node.args[1:2] if isinstance(arg, ast.Constant))
     assert calls["_record"] == set(EVENTS)
     assert calls["_void"] | calls["_void_round"] <= set(VOIDS)
-    assert calls["set_fault"] <= set(FAULTS)
+    for name, severity in (("set_fault", LATCHED), ("set_service", SERVICE)):
+        assert {FAULTS[code][1] for code in calls[name]} == {severity}
+    assert calls["set_service"] == {code for code in FAULTS if FAULTS[code][1] == SERVICE}
 
 
 def test_every_code_has_words_that_a_person_can_read() -> None:
-    for table in (STATES, ERRORS, EVENTS, VOIDS, FAULTS):
+    faults = {code: row[0] for code, row in FAULTS.items()}
+    for table in (STATES, ERRORS, EVENTS, VOIDS, faults):
         assert all(len(words) > 8 and words[0].islower() | words[0].isdigit() for words in table.values())
     assert all(code.startswith("E_") for code in ERRORS)
+    assert all(severity in (LATCHED, SERVICE) and clears for _what, severity, clears in FAULTS.values())
 
 
 def test_a_problem_without_words_of_its_own_says_what_the_table_says() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from dragoneye.protocol import BETTING, CLOSED, FAULT, IDLE, LOCKED, READING, SETTLED, SETTLING, SHAKING, VOID
+from dragoneye.protocol import BETTING, CLOSED, FAULT, IDLE, LOCKED, READING, SETTLED, SETTLING, SHAKING, TEST, VOID
 from tests.unit.tables import SHAKE_MS, Json, Steps
 
 values = st.integers(1, 6)
@@ -25,6 +25,9 @@ requests = st.one_of(
     st.tuples(st.just("manual"), dice.map(lambda value: {"dice": value, **REASON})),
     st.tuples(st.just("confirm"), st.tuples(st.integers(1, 3), dice).map(lambda p: {"token": p[0], "dice": p[1]})),
     st.tuples(st.just("clear"), st.sampled_from(["READER", "TAMPER"]).map(lambda code: {"code": code})),
+    st.tuples(st.just("test"), st.booleans().map(lambda on: {"on": on})),
+    st.tuples(st.just("selftest"), st.booleans().map(lambda start: {"start": start})),
+    st.tuples(st.just("sensors"), st.just({})),
     st.tuples(
         st.just("changed"),
         st.booleans().map(lambda keep: {"unit": "dice", "keep": keep}),
@@ -33,6 +36,7 @@ requests = st.one_of(
 inputs = st.one_of(
     st.tuples(st.sampled_from(["lid", "tamper", "supply", "service"]), st.booleans().map(lambda on: (on,))),
     st.tuples(st.just("button"), st.just(())),
+    st.tuples(st.just("tested"), st.booleans().map(lambda ok: ([["lid", ok, "shut", "shut"]],))),
     st.tuples(st.just("set_fault"), st.sampled_from([("READER", "no answer"), ("TASK", "died")])),
 )
 
@@ -73,6 +77,8 @@ class Walk(RuleBasedStateMachine):
             at.show(roll, dice)
         elif state == LOCKED:
             at.open_lid()
+        elif state == TEST:
+            self.attempt("test", {"on": False})
         elif state == SETTLED:
             self.attempt("finish", {})
         elif state == FAULT:

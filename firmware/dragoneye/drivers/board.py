@@ -6,8 +6,10 @@ from binascii import hexlify
 import machine
 from machine import ADC, Pin
 
+from dragoneye.drivers.buzzer import Buzzer
 from dragoneye.drivers.inputs import Lid, Switch
 from dragoneye.drivers.readers import Readers
+from dragoneye.drivers.ring import Ring
 from dragoneye.drivers.shaker import Shaker
 
 PROFILE = {"jolt_ms": 600, "rest_ms": 300, "duty_percent": 80}
@@ -48,6 +50,8 @@ class Board:
         self.button = Switch(pins["button"])
         self.service = Switch(pins["service"])
         self._supply = ADC(Pin(pins["supply"]))
+        self.ring = Ring(pins["ring"], data["ring"])
+        self.buzzer = Buzzer(pins["buzzer"])
         self.reader = Readers(pins, data["spi"], config)
         self._stuck = 0
         self._low = 0
@@ -56,9 +60,11 @@ class Board:
             self.watchdog = machine.WDT(timeout=config["watchdog_ms"])
 
     def safe(self):
-        """Motor coasting, lid lock not driven: on every way out."""
+        """Motor coasting, lid lock not driven, no sound, the ring dark: on every way out."""
         self.shaker.off()
         self.lock(0)
+        self.buzzer.off()
+        self.ring.off()
 
     async def unlock(self):
         """Pulse the lid's solenoid; it is never held."""
@@ -68,10 +74,13 @@ class Board:
         finally:
             self.lock(0)
 
+    def supply_mv(self):
+        """The 12 V supply now, in millivolts."""
+        return self._supply.read_u16() * self._data["supply"]["full_scale_mv"] // 65535
+
     def supply_low(self):
         """True when the 12 V supply has been below its limit for some samples."""
-        supply = self._data["supply"]
-        low = self._supply.read_u16() * supply["full_scale_mv"] // 65535 < supply["low_mv"]
+        low = self.supply_mv() < self._data["supply"]["low_mv"]
         self._low = self._low + 1 if low else 0
         return self._low >= LOW_SAMPLES
 

@@ -52,20 +52,21 @@ class Readers:
                 seen |= tags
         return seen
 
-    async def survey(self):
-        """What each reader is and sees at the usual gain; never raises for one that is dead.
+    async def survey(self, step=0):
+        """What each reader is and sees; never raises for one that is dead. `step` is as for `scan`.
 
         A list of {"reader": from 1, "ok": bool, "version": VersionReg, "gain_db": int, "tags": [UIDs], or null when
         they were not all told apart or the reader is dead}.
         """
+        gain = self.gains[min(step, len(self.gains) - 1)]
         rows = []
         async with self._lock:
             for chip in self.chips:
-                row = {"reader": chip.number, "ok": True, "version": 0, "gain_db": self.gains[0], "tags": None}
+                row = {"reader": chip.number, "ok": True, "version": 0, "gain_db": gain, "tags": None}
                 rows.append(row)
                 try:
                     row["version"] = chip.version()
-                    tags = await chip.inventory(self.gains[0])
+                    tags = await chip.inventory(gain)
                     if tags is not None:
                         row["tags"] = sorted(tags)
                 except ReaderFault:

@@ -13,6 +13,12 @@ DIE_MISSING = "die_missing"
 NOT_SETTLED = "not_settled"
 
 
+def check_uid(uid):
+    """Raises ValueError unless `uid` is one of 4 or 7 bytes (ISO 14443-3, single and double size) as upper-case hex."""
+    if len(uid) not in (8, 14) or not all(char in "0123456789ABCDEF" for char in uid):
+        raise ValueError("tag %s is not 8 or 14 hex digits" % uid)
+
+
 def registry_of(dice):
     """The registry {uid: (die, face)} of a configuration's `dice`: three lists of six UIDs, for the faces 1 to 6.
 
