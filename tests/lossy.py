@@ -69,7 +69,7 @@ class Board:
                     table.shaken(value[0], True, self.now_ms)
                     table.tick(self.now_ms)
                 elif effect == round.READ:
-                    table.tags(value, tables.tags_of(self._dice), self.now_ms)
+                    table.tags(value[0], tables.tags_of(self._dice), self.now_ms)
 
     def take(self) -> bytes:
         """What the board says now, a few lines at a time."""
