@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from boards.virtual.client import Control, Table, TableError
 from dragoneye import protocol
 from dragoneye.rules.packs import Pack
+from host_tools import faults
 from host_tools.device import Device
 from host_tools.i18n import _
 from host_tools.link import LinkClosed, LinkError, Refused, SessionLost
@@ -201,9 +202,9 @@ class Dealer:
             else:
                 device.request("finish")
         elif state == protocol.FAULT:
-            raise LinkError(
-                _("the table has a fault, {code}: {detail}").format(code=view.get("fault"), detail=view.get("detail"))
-            )
+            raise LinkError(faults.in_words(view))
+        elif state == protocol.TEST:
+            raise LinkError(_("the table is in test mode; a technician must leave it first"))
         else:
             device.poll(0.05)
         return None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from dragoneye import protocol
+from host_tools import faults
 from host_tools.i18n import _
 from host_tools.link import Link, LinkClosed, LinkError, Message, SerialTransport, SessionLost, Transport
 
@@ -123,11 +124,7 @@ class Device:
         ask = self.now() + 1.0
         while self.state.get("state") not in states:
             if self.state.get("state") == protocol.FAULT:
-                raise LinkError(
-                    _("the table has a fault, {code}: {detail}").format(
-                        code=self.state.get("fault"), detail=self.state.get("detail")
-                    )
-                )
+                raise LinkError(faults.in_words(self.state))
             if self.now() >= end:
                 raise LinkError(
                     _("the table is still {state} after {seconds:.0f} s; waited for {what}").format(

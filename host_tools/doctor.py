@@ -21,6 +21,7 @@ from serial.tools import list_ports
 
 from boards.virtual.unix_port import NoMicroPython, find_micropython
 from dragoneye import protocol
+from host_tools import diceset, faults
 from host_tools.i18n import _, controller
 from host_tools.link import Link, LinkError, Prompt, SerialTransport
 from host_tools.provision import build_hash
@@ -325,11 +326,13 @@ def table(link: Link) -> Iterator[Finding]:
         yield Finding("build", OK, _("the table runs this program's firmware"))
     if state.get("state") == protocol.FAULT:
         code = str(state.get("fault"))
-        says = _("the table has a fault, {code}: {detail}").format(
-            code=code, detail=controller(str(state.get("detail")))
-        )
         remedy = _("put its cause right, then a supervisor clears it: tablectl play, clear {code}").format(code=code)
-        yield Finding("fault", FAIL, says, remedy)
+        yield Finding("fault", FAIL, faults.in_words(state), remedy)
+    for code, detail in sorted(state.get("service", {}).items()):
+        yield Finding("service", WARN, f"{code}: {controller(detail)}", faults.remedy(code))
+    aged = diceset.told(told.get("dice_set"), diceset.utc_now())
+    if aged:
+        yield Finding("dice", WARN, aged, _("tablectl dice install, after the inspection or the change"))
 
 
 _HELLO = ("uid", "fw", "build", "major", "minor", "micropython", "board")

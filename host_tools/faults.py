@@ -36,6 +36,11 @@ def told(code: str, detail: str) -> str:
     return " · ".join(parts)
 
 
+def in_words(view: dict[str, Any]) -> str:
+    """One line: that the table has a fault, from its live state."""
+    return _("the table has a fault, {told}").format(told=told(str(view.get("fault")), str(view.get("detail"))))
+
+
 def told_record(data: dict[str, Any]) -> str:
     """One line for a record `fault`."""
     if data["set"]:
