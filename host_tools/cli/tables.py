@@ -454,10 +454,12 @@ def _check_flash(folder: Path, pack: Pack) -> None:
     if not (folder / "flash.img").exists() or not config.exists():
         return
     try:
-        there = json.loads(config.read_text(encoding="utf-8"))["pack"]
+        there = dict(json.loads(config.read_text(encoding="utf-8"))["pack"])
     except (OSError, ValueError, KeyError, TypeError):
         raise BadInput(_("{folder}: this is no virtual table's folder; name another").format(folder=folder)) from None
-    if there != pack.as_dict():
+    # What the configuration says of the pack's origin is no rule of it.
+    rules = pack.as_dict()
+    if {key: there.get(key) for key in rules} != rules:
         raise BadInput(
             _("{folder}: the table there plays by the rule pack {theirs}; give that one, or another folder").format(
                 folder=folder, theirs=there.get("name")
