@@ -173,6 +173,9 @@ class _TableAudit:
             check = getattr(self, "_on_" + str(record["k"]), None)
             if check is not None:
                 check(data)
+        except BadInput:
+            # A rule pack that is not known: nothing can be said of what was settled by it.
+            raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             self.find(_("it is not as an event should be ({error})").format(error=repr(error)))
 
