@@ -29,6 +29,7 @@ COMMANDS = {
     "doctor": "doctor",
     "export": "record",
     "fairness": "fairness",
+    "maintenance": "maintenance",
     "monitor": "tables",
     "packs": "packs",
     "play": "tables",

@@ -15,7 +15,17 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError, create_model
 
-from dragoneye.config import CONFIG_FORMAT, GAIN_DB, GAINS_DB, READERS_MAX, digest
+from dragoneye import profile
+from dragoneye.config import (
+    CONFIG_FORMAT,
+    GAIN_DB,
+    GAINS_DB,
+    READERS_MAX,
+    WATCHDOG_LEAST_MS,
+    WATCHDOG_MOST_MS,
+    WATCHDOG_MS,
+    digest,
+)
 from dragoneye.errors import BadInput
 from dragoneye.round import SETTINGS
 from dragoneye.rules import packs
@@ -88,12 +98,25 @@ class Settings(_Section):
     lockout_ms: int = Field(default=SETTINGS["lockout_ms"], ge=0, le=600_000, description="from one shake to the next")
 
 
-class Profile(_Section):
-    """The shake: what one jolt is."""
+_PROFILE = {
+    "jolt_ms": "the motor runs",
+    "rest_ms": "the motor coasts",
+    "duty_percent": "the amplitude, of the motor's full voltage",
+    "ramp_ms": "up to the amplitude, and down again; at most a quarter of a jolt",
+    "jitter_percent": "by which jolts and rests vary",
+    "seed": "of the jitter, which is the same again for the same seed",
+}
 
-    jolt_ms: int = Field(default=600, ge=1, le=10_000, description="the motor runs")
-    rest_ms: int = Field(default=300, ge=1, le=10_000, description="the motor coasts")
-    duty_percent: int = Field(default=80, ge=10, le=100, description="of the motor's full voltage")
+
+def _profile_model() -> Any:
+    """One entry for every field of the firmware's own table."""
+    fields: dict[str, Any] = {}
+    for name, (default, least, most) in profile.FIELDS.items():
+        fields[name] = (int, Field(default=default, ge=least, le=most, description=_PROFILE[name]))
+    return create_model("Profile", __base__=_Section, __doc__="The shake: what one jolt is.", **fields)
+
+
+Profile = _profile_model()
 
 
 def _pins_model() -> Any:
@@ -121,11 +144,11 @@ class TableConfig(_Section):
     languages: list[Literal[LANGUAGES]] = Field(  # type: ignore[valid-type]
         ["en"], min_length=1, max_length=len(LANGUAGES), description="in the order of preference"
     )
-    watchdog_ms: int | None = Field(
-        default=None,
-        ge=500,
-        le=8388,
-        description="a controller that hangs so long is reset; if not given there is no watchdog",
+    watchdog_ms: int = Field(
+        default=WATCHDOG_MS,
+        ge=WATCHDOG_LEAST_MS,
+        le=WATCHDOG_MOST_MS,
+        description="a controller that hangs so long is reset",
     )
     readers: int = Field(default=1, ge=1, le=READERS_MAX, description="readers under the dice")
     gain_db: list[Literal[GAINS_DB]] = Field(  # type: ignore[valid-type]
@@ -138,7 +161,7 @@ class TableConfig(_Section):
     rules: Rules = Rules()
     dice: Dice | None = Field(default=None)
     settings: Settings = Settings()
-    profile: Profile = Profile()
+    profile: Profile = Profile()  # type: ignore[valid-type]
     pins: Pins = Pins()  # type: ignore[valid-type]
 
 
@@ -332,6 +355,11 @@ def problems_of(data: Mapping[str, Any], folder: Path = Path(), held: packs.Pack
     gains = data.get("gain_db", GAIN_DB)
     if "gain_db" not in bad and list(gains) != sorted(set(gains), reverse=True):
         problems.append(_not_allowed("gain_db", gains, _("gains that fall from one to the next")))
+    if "profile" not in bad:
+        try:
+            profile.check(data.get("profile", {}))
+        except BadInput as error:
+            problems.append(Problem("profile", data["profile"], controller(str(error))))
     if "dice" not in bad and data.get("dice"):
         problems += _dice_problems(data["dice"])
     if "rules" not in bad:

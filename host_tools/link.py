@@ -20,6 +20,7 @@ from host_tools.i18n import _, controller
 
 RETRY_S = 0.4
 GIVE_UP_S = 12.0
+MAINTENANCE = b"maintenance:"
 # A prompt that has answered alone for so long is all that there is.
 PROMPT_S = 4.0
 Message = dict[str, Any]
@@ -149,6 +150,8 @@ class Link:
         self._answers: dict[int, Message] = {}
         self._waiting: int | None = None
         self._prompt = False
+        # The table has restarted for maintenance and says so (firmware/main.py).
+        self.in_maintenance = False
 
     def hello(self, last_event: int, last_round: int) -> Message:
         """Start a session; `last_event` and `last_round` are the highest that are stored here.
@@ -208,6 +211,8 @@ class Link:
                 if now >= prompt_end and (self._prompt or b">>>" in self._buffer):
                     raise Prompt(_("MicroPython's prompt answers, the table's program does not run; reset the board"))
                 if now >= end:
+                    if self.in_maintenance:
+                        raise LinkError(_("the table is in maintenance; reset it, and its program starts"))
                     raise LinkError(
                         _("the table does not answer {name} within {seconds:.0f} s").format(
                             name=message["q"], seconds=GIVE_UP_S
@@ -247,8 +252,9 @@ class Link:
         except protocol.Noise:
             self.counters["noise"] += 1
             self._prompt = self._prompt or b">>>" in line
+            self.in_maintenance = self.in_maintenance or line.startswith(MAINTENANCE)
             return
-        self._prompt = False
+        self._prompt = self.in_maintenance = False
         self.counters["frames"] += 1
         if "re" in message:
             if message["re"] == self._waiting:

@@ -15,12 +15,12 @@ FIRMWARE = Path(dragoneye.__file__).parents[1]
 # The demo's shorter waits: its dice come to rest within 400 ms like real ones, but nobody has to wait for the show.
 QUICK = {
     "settings": {"settle_ms": 450, "lockout_ms": 500},
-    "profile": {"jolt_ms": 120, "rest_ms": 60, "duty_percent": 80},
+    "profile": {"jolt_ms": 120, "rest_ms": 60},
 }
 # For many rounds in a short time; the virtual table is told to let its dice settle in 10 ms.
 INSTANT = {
     "settings": {"settle_ms": 15, "lockout_ms": 0},
-    "profile": {"jolt_ms": 12, "rest_ms": 1, "duty_percent": 80},
+    "profile": {"jolt_ms": 12, "rest_ms": 1, "ramp_ms": 0, "jitter_percent": 0},
 }
 
 

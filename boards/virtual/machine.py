@@ -26,6 +26,7 @@ _slices = {}  # PWM slice -> frequency
 _pwms = {}
 _timers = []
 _masked = 0
+_open = 0  # how many calls inside a hard handler have unlocked the heap
 _hard = False  # inside a hard interrupt handler: the heap is locked
 
 
@@ -40,16 +41,31 @@ def _pump():
         _host.pump()
 
 
-def _output(pin, duty, freq=0):
-    """Drive a pin of the model; the model may allocate even where the caller, a hard handler, may not."""
+def _begin():
+    """What follows, up to `_end`, may allocate even where the caller, a hard handler, may not: the real port is C."""
+    global _open
     if _hard:
-        micropython.heap_unlock()
+        if not _open:
+            micropython.heap_unlock()
+        _open += 1
+
+
+def _end():
+    global _open
+    if _hard:
+        _open -= 1
+        if not _open:
+            micropython.heap_lock()
+
+
+def _output(pin, duty, freq=0):
+    """Drive a pin of the model."""
+    _begin()
     try:
         _host.wiring.output(pin, duty, freq)
         _host.touch()
     finally:
-        if _hard:
-            micropython.heap_lock()
+        _end()
 
 
 class _Irq:
@@ -105,7 +121,7 @@ class Pin:
         if value is not None:
             self._out = 1 if value else 0
         if mode != -1:
-            if mode not in (Pin.IN, Pin.OUT, Pin.OPEN_DRAIN, Pin.ALT):
+            if not Pin.IN <= mode <= Pin.ALT:
                 raise ValueError("invalid pin mode: %r" % (mode,))
             self._mode = mode
             self._function = "alt" if mode == Pin.ALT else "gpio"  # this drops a PWM from the pin
@@ -344,9 +360,13 @@ class PWM:
     def deinit(self):
         """Stops the slice where it is: both its pins keep the level of that moment. Shown as the worse one, high."""
         _pump()
-        for other in _pwms.values():
-            if other._slice == self._slice:
-                other._freeze()
+        _begin()
+        try:
+            for other in _pwms.values():
+                if other._slice == self._slice:
+                    other._freeze()
+        finally:
+            _end()
 
     def _freeze(self):
         if self._pin._function == "pwm" and self._duty is not None:

@@ -7,7 +7,15 @@ import sys
 import time
 
 from dragoneye import __version__, round, selftest
-from dragoneye.config import check_readers, dice_set_of, digest, read_config, read_dice, write_dice
+from dragoneye.config import (
+    WATCHDOG_MS,
+    check_readers,
+    dice_set_of,
+    digest,
+    read_config,
+    read_dice,
+    write_dice,
+)
 from dragoneye.controller import Controller
 from dragoneye.drivers import board as parts
 from dragoneye.drivers.console import Console
@@ -24,6 +32,10 @@ LATE_MS = 20
 # Collect while nothing moves: a collection stops everything for some milliseconds. Often, so that the heap is never
 # full of garbage with what lives long scattered in it.
 COLLECT_MS = 250
+# The watchdog is fed only while every task has run within this time.
+STALLED_MS = 3000
+# The answer to a request for maintenance, and its record, have this long to reach the host.
+GOODBYE_MS = 1500
 # A host that has read nothing for so long is gone; what it did not take is sent again to the next one.
 DEAF_MS = 5000
 # The motor coasts for this long; current after that while it is off means that it is stuck on.
@@ -52,26 +64,36 @@ class Clock:
 
 
 class Meter:
-    """Count, longest and mean run of a task, and how often it came too late."""
+    """Count, longest and mean run of a task, and how often it came too late.
 
-    def __init__(self):
+    `written()` is how many microseconds went into journal writes so far: those have a line of their own and are left
+    out of the runs.
+    """
+
+    def __init__(self, written):
         self.count = 0
         self.total_us = 0
         self.max_us = 0
         self.late = 0
-        self._began = time.ticks_us()
-        self._ended = self._began
+        self._written = written
+        self._before = 0
+        self.began = time.ticks_us()
+        self._ended = self.began
 
     def begin(self, expected_ms):
         """The task runs again; it had asked to sleep for `expected_ms`."""
-        self._began = time.ticks_us()
-        if self.count and time.ticks_diff(self._began, self._ended) > (expected_ms + LATE_MS) * 1000:
+        self.began = time.ticks_us()
+        self._before = self._written()
+        if self.count and time.ticks_diff(self.began, self._ended) > (expected_ms + LATE_MS) * 1000:
             self.late += 1
 
     def end(self):
         """The task goes to sleep."""
         self._ended = time.ticks_us()
-        spent = time.ticks_diff(self._ended, self._began)
+        self.add(time.ticks_diff(self._ended, self.began) - self._written() + self._before)
+
+    def add(self, spent):
+        """A run of so many microseconds."""
         self.count += 1
         self.total_us += spent
         if spent > self.max_us:
@@ -80,6 +102,21 @@ class Meter:
     def row(self):
         """[runs, longest in microseconds, mean in microseconds, late]."""
         return [self.count, self.max_us, self.total_us // self.count if self.count else 0, self.late]
+
+
+class MeteredJournal(Journal):
+    """A journal that says how long its writes take, from the record's making to the flash's last page."""
+
+    def __init__(self, folder, fold, initial):
+        super().__init__(folder, fold, initial)
+        self.meter = Meter(lambda: 0)
+
+    def append(self, kind, data, boot, ticks):
+        began = time.ticks_us()
+        try:
+            return super().append(kind, data, boot, ticks)
+        finally:
+            self.meter.add(time.ticks_diff(time.ticks_us(), began))
 
 
 class App:
@@ -106,8 +143,14 @@ class App:
             self._dice_over = ""
         self._data = data
         self.board = parts.Board(data, config)
+        # From here on a hang is a reset. What fails before leaves the prompt, for a technician to look at.
+        self.board.watch(config.get("watchdog_ms", WATCHDOG_MS))
         self.console = Console()
-        self.meters = {"input": Meter(), "output": Meter(), "table": Meter(), "signals": Meter()}
+        journal = MeteredJournal(JOURNAL, round.fold, round.initial)
+        self.meters = {
+            name: Meter(lambda: journal.meter.total_us) for name in ("input", "output", "table", "memory", "signals")
+        }
+        self.journal_meter = journal.meter
         self.signals = Signals(self.board.ring.pixels)
         # Since the start; what a part is good for is counted in these.
         self.cycles = {"shakes": 0, "lid": 0, "lock": 0}
@@ -126,7 +169,7 @@ class App:
             "config_hash": config_hash,
         }
         self.controller = Controller(
-            Journal(JOURNAL, round.fold, round.initial),
+            journal,
             pack,
             registry,
             config["eye"],
@@ -141,11 +184,10 @@ class App:
         self.controller.more_stats = self._stats
         self.controller.more_sensors = self._sensors
         self.controller.table.save_dice = self._save_dice
-        self.controller.table.stop_now = self.board.shaker.off
+        self.controller.table.stop_now = self.board.still
         self._heard_at = self.clock.now()
         self._shake_task = None
         self._moved_at = self.clock.now()
-        self._collected_at = self.clock.now()
         # The readers need a moment after their reset.
         self._readers_at = self.clock.now() - READERS_MS + TICK_MS
         self.report(self.controller.table.lid, not self.board.lid.active)
@@ -156,6 +198,7 @@ class App:
             "free": gc.mem_free(),
             "overlong": self.console.overlong,
             "tasks": {name: self.meters[name].row() for name in self.meters},
+            "writes": self.journal_meter.row()[:3],
         }
 
     def _sensors(self):
@@ -199,7 +242,10 @@ class App:
             asyncio.create_task(self._keep("input", self._input)),
             asyncio.create_task(self._keep("output", self._output)),
             asyncio.create_task(self._keep("signals", self._signal)),
+            asyncio.create_task(self._keep("memory", self._memory)),
         ]
+        # Starting leaves a heap full of garbage; the first collection shall not come in the midst of a task.
+        gc.collect()
         try:
             await self._keep("table", self._table)
         finally:
@@ -226,7 +272,8 @@ class App:
         meter = self.meters["input"]
         while True:
             meter.begin(TICK_MS)
-            line = self.console.read_line()
+            # A request may write to flash, and that would lengthen the lock's pulse: it waits until that is over.
+            line = None if self.board.lock.active else self.console.read_line()
             if line is not None:
                 self.controller.receive(line, self.clock.now())
             meter.end()
@@ -237,13 +284,14 @@ class App:
         while True:
             meter.begin(TICK_MS)
             if self.console.idle:
+                # Finding the next line is a run of its own.
                 line = self.controller.next_line(self.clock.now())
                 if line is not None:
                     self.console.put(line)
-            now = self.clock.now()
-            if self.console.write_some() or self.console.idle:
-                self._heard_at = now
-            elif now - self._heard_at > DEAF_MS:
+                    self._heard_at = self.clock.now()
+            elif self.console.write_some():
+                self._heard_at = self.clock.now()
+            elif self.clock.now() - self._heard_at > DEAF_MS:
                 self.console.drop()
                 self.controller.disconnected()
             meter.end()
@@ -265,13 +313,32 @@ class App:
         meter = self.meters["table"]
         while True:
             meter.begin(TICK_MS)
-            self._inputs()
+            if not self.board.lock.active:
+                self._inputs()
             self.report(self.controller.table.tick)
             self._effects()
-            if self.board.watchdog is not None:
-                self.board.watchdog.feed()
+            if self._all_run():
+                self.board.feed()
             meter.end()
             await asyncio.sleep_ms(TICK_MS)
+
+    def _all_run(self):
+        now = time.ticks_us()
+        return all(time.ticks_diff(now, meter.began) <= STALLED_MS * 1000 for meter in self.meters.values())
+
+    async def _memory(self):
+        while True:
+            await asyncio.sleep_ms(COLLECT_MS)
+            self._collect(COLLECT_MS)
+
+    def _collect(self, waited_ms):
+        """Collect, unless the dice roll."""
+        meter = self.meters["memory"]
+        meter.begin(waited_ms)
+        moving = self.controller.table.state in round.ROLLING or self.board.shaker.running
+        if not moving or not waited_ms:
+            gc.collect()
+        meter.end()
 
     def _inputs(self):
         board = self.board
@@ -292,10 +359,6 @@ class App:
         if board.button.poll() and board.button.active:
             self.report(table.button)
         self.report(table.supply, board.supply_low())
-        moving = table.state in round.ROLLING or board.shaker.running
-        if not moving and now - self._collected_at > COLLECT_MS:
-            self._collected_at = now
-            gc.collect()
         if table.state == SHAKING or board.shaker.running:
             self._moved_at = now
         elif now - self._moved_at > COAST_MS:
@@ -303,7 +366,6 @@ class App:
             table.standing["MOTOR_STUCK"] = "the motor still draws current" if stuck else None
             if stuck:
                 self.report(table.set_fault, "MOTOR_STUCK", "%d mA while off" % board.shaker.milliamps())
-
         if table.state not in round.ROLLING and now - self._readers_at > READERS_MS and not board.reader.busy:
             self._readers_at = now
             self._reader_trouble(board.reader.trouble())
@@ -326,19 +388,13 @@ class App:
                     self._service_task = None
                 self.board.shaker.off()
             elif effect == round.SHAKE:
-                if self.board.lid.pin.value():
-                    # Opened since the request, and not debounced yet: the interrupt came before the motor.
-                    self.report(self.controller.table.lid_moved)
-                    continue
-                # The last moment at which nothing moves: the shake shall not need a collection of its own.
-                gc.collect()
                 self.cycles["shakes"] += 1
                 self._shake_task = asyncio.create_task(self._guarded("shaker", self._shake(*value)))
             elif effect == round.READ:
                 asyncio.create_task(self._guarded("reader", self._read(*value)))
             elif effect == round.UNLOCK:
                 self.cycles["lock"] += 1
-                asyncio.create_task(self._guarded("lock", self.board.unlock()))
+                self.board.lock.pulse()
             elif effect == round.REFUSED:
                 self.signals.refused(self.clock.now())
             elif effect == round.SELFTEST:
@@ -347,6 +403,8 @@ class App:
                 self._service_task = asyncio.create_task(self._serve("selftest", self._selftest()))
             elif effect == round.SURVEY and self._service_task is None:
                 self._service_task = asyncio.create_task(self._serve("survey", self._look(value)))
+            elif effect == round.MAINTENANCE:
+                asyncio.create_task(self._guarded("maintenance", self._maintain()))
 
     async def _serve(self, name, job):
         await self._guarded(name, job)
@@ -381,9 +439,33 @@ class App:
             self._died(name, error)
 
     async def _shake(self, roll, jolts):
-        moved = await self.board.shaker.run(jolts)
+        # The last moment at which nothing moves: the shake shall not need a collection of its own.
+        self._collect(0)
+        await asyncio.sleep_ms(0)
+        moved = not self._lid_moved() and await self.board.shaker.run(jolts, roll)
         self._shake_task = None
-        self.report(self.controller.table.shaken, roll, moved)
+        if moved or not self._lid_moved():
+            self.report(self.controller.table.shaken, roll, moved)
+
+    def _lid_moved(self):
+        """Tell the table when the lid is not shut: its interrupt stops the motor before the state is debounced."""
+        if self.board.lid.moved:
+            self.report(self.controller.table.lid_moved)
+            return True
+        return False
+
+    async def _maintain(self):
+        self.controller.stopped("maintenance", self.clock.now())
+        until = self.clock.now() + GOODBYE_MS
+        while self.clock.now() < until and not (self.controller.delivered and self.console.idle):
+            await asyncio.sleep_ms(TICK_MS)
+        # What the console has given away is still on its way to the host.
+        await asyncio.sleep_ms(100)
+        self.board.safe()
+        try:
+            parts.restart_for_maintenance()
+        finally:
+            self.controller.table.leaving = False
 
     async def _read(self, roll, step):
         tags = await self.board.reader.scan(step)
@@ -401,9 +483,21 @@ def _build():
 
 
 def start():
-    """Run the table until it is interrupted; the motor is off afterwards, whatever happened."""
+    """Run the table until something ends it; the motor is off afterwards, whatever happened, and the record says why.
+
+    The armed watchdog then brings the table back, unless a reset comes first. Ctrl-C is not switched off
+    (micropython.kbd_intr): mpremote could not get in then, and a byte of noise costs the table no more than this.
+    """
     app = App()
+    why = "returned"
     try:
         asyncio.run(app.run())
+    except KeyboardInterrupt:
+        why = "interrupted"
+        raise
+    except BaseException as error:
+        why = repr(error)
+        raise
     finally:
         app.board.safe()
+        app.controller.stopped(why, app.clock.now())

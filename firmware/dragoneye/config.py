@@ -8,14 +8,19 @@ import os
 from binascii import hexlify
 from hashlib import sha256
 
+from dragoneye import profile
 from dragoneye.errors import BadInput
 from dragoneye.rules import packs, reading
-from dragoneye.text import dumps
+from dragoneye.text import dumps, show
 
 CONFIG_FORMAT = 1
 DICE_FORMAT = 1
 DICE_PATH = "/dice.json"
 
+# The watchdog is always armed; 8388 ms is the most that the RP2040's counter takes (RP2040-E1).
+WATCHDOG_MS = 8000
+WATCHDOG_LEAST_MS = 500
+WATCHDOG_MOST_MS = 8388
 READERS_MAX = 3
 # What the reader chip's receiver can be set to (MFRC522, 9.3.3.6), and the usual ladder: from there a pass that saw two
 # faces of one die is done again with less.
@@ -26,6 +31,15 @@ GAIN_DB = (33, 23, 18)
 def digest(data):
     """The first 16 hex digits of SHA-256."""
     return hexlify(sha256(data).digest()).decode()[:16]
+
+
+def check_watchdog(given):
+    """The watchdog's time-out in milliseconds. Raises BadInput."""
+    if packs.is_int(given) and WATCHDOG_LEAST_MS <= given <= WATCHDOG_MOST_MS:
+        return given
+    raise BadInput(
+        "watchdog_ms: %s; allowed: a whole number from %d to %d" % (show(given), WATCHDOG_LEAST_MS, WATCHDOG_MOST_MS)
+    )
 
 
 def check_readers(config, places=READERS_MAX):
@@ -75,6 +89,8 @@ def read_config(path="/config.json", board="/board.json"):
             raise ValueError("%s was not written together with it; write the configuration again" % board)
         if config["eye"] not in (0, 1, 2):
             raise ValueError("eye is %r; allowed: 0, 1 or 2" % (config["eye"],))
+        profile.check(config.get("profile", {}))
+        check_watchdog(config.get("watchdog_ms", WATCHDOG_MS))
         check_readers(config)
     except BadInput:
         raise

@@ -18,6 +18,7 @@ ANSWERS_KEPT = 8
 # Answers that wait to be sent; a host that reads none of them asks again.
 OUT_MAX = 16
 SEQ_STEP_MAX = 1000
+WHY_MAX = 80
 
 
 # MicroPython gives a file system's error as its number only.
@@ -89,6 +90,7 @@ class Controller:
         self._unread = False
         self._host_last = 0
         self._started = False
+        self._writing = False
         self.more_stats = _nothing
         self.more_sensors = _nothing
         try:
@@ -112,7 +114,12 @@ class Controller:
     # -- records ---------------------------------------------------------------------------------------------------
 
     def _record(self, kind, data):
-        """Make one record durable and return its id. With a broken journal nothing is written: a fault stands."""
+        """Make one record durable and return its id. With a broken journal nothing is written: a fault stands.
+
+        A flash write stops interrupts, the lid's among them: whatever moves is stopped first.
+        """
+        if self._started:
+            self.table.stop_now()
         if self._broken:
             return 0
         service = kind == "fault" and not round.is_latched(data["code"])
@@ -125,9 +132,14 @@ class Controller:
             self._void_reasons[data["reason"]] = self._void_reasons.get(data["reason"], 0) + 1
         elif kind == "settled":
             self.counters["rolls"] += 1
+        # No `finally`: after an interrupt in the midst of it the journal in memory is not to be trusted.
+        self._writing = True
         try:
-            return self.journal.append(kind, data, self.boot, self._now - self._boot_at)["id"]
+            record_id = self.journal.append(kind, data, self.boot, self._now - self._boot_at)["id"]
+            self._writing = False
+            return record_id
         except OSError as error:
+            self._writing = False
             if self._started:
                 raise
             # While the table starts: the fault is set when it stands.
@@ -138,6 +150,19 @@ class Controller:
         self._broken = words
         self.table.standing["JOURNAL"] = words
         self.table.set_fault("JOURNAL", words, self._now)
+
+    def stopped(self, why, now):
+        """The program is about to end: record why. The journal refuses in silence; then the next boot tells."""
+        if not self._writing:
+            self.guard(now, self._stopped, why)
+
+    def _stopped(self, why, _now):
+        self._record("stopped", {"why": why[:WHY_MAX]})
+
+    @property
+    def delivered(self):
+        """True when the host has all that may leave."""
+        return not self._out and (self._session is None or self._acked >= self._sendable())
 
     def guard(self, now, action, *args):
         """Call a method of the table; a journal that refuses becomes the fault JOURNAL."""
@@ -266,6 +291,7 @@ class Controller:
             state.update({"phase": protocol.IDLE, "bets": []})
         if state["phase"] == protocol.IDLE:
             state["round"] = max(state["round"], self.table.floor)
+        self.table.stop_now()
         self.journal.restart(max(self._host_last, self.journal.last_id))
         if state["locked"] is not None:
             # The record that is written now tells the result: it is held back in place of the one set aside.

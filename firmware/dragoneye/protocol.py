@@ -157,6 +157,12 @@ REQUESTS = {
         "in test mode: another dice set; its time of issue (UTC), which die is the dragon's eye die, and 18 tags: die "
         "1 by face 1 to 6, die 2, die 3. Other tags than before end the streak",
     ),
+    "maintenance": (
+        TECHNICIAN,
+        "1.1",
+        (),
+        "restart into MicroPython's prompt, watchdog not armed; the next reset brings the table back",
+    ),
 }
 
 ERRORS = {
@@ -199,6 +205,7 @@ EVENTS = {
     "test": "test mode was entered or left: set",
     "dice": "another dice set: serial, issued (UTC), hash of its tags, eye; found (true: at the start, not by request)",
     "door": "lid, tamper contact or service key: which, open",
+    "stopped": "the controller's program ended by itself: why (maintenance, interrupted, or what went wrong)",
     "restart": "the journal was begun anew: why; what went before is in the host's record",
 }
 

@@ -32,6 +32,7 @@ SHAKE = "shake"
 STOP = "stop"
 READ = "read"
 UNLOCK = "unlock"
+MAINTENANCE = "maintenance"
 REFUSED = "refused"
 SELFTEST = "selftest"
 SURVEY = "survey"
@@ -40,8 +41,8 @@ ROLLING = (SHAKING, SETTLING, READING)
 _BETWEEN = (IDLE, SETTLED)
 
 # What may be asked while a fault is latched, and in test mode.
-_IN_FAULT = ("clear", "unlock", "leave", "end", "changed", "test", "selftest", "sensors")
-_IN_TEST = ("clear", "unlock", "changed", "test", "selftest", "sensors", "dice")
+_IN_FAULT = ("clear", "unlock", "leave", "end", "changed", "maintenance", "test", "selftest", "sensors")
+_IN_TEST = ("clear", "unlock", "changed", "maintenance", "test", "selftest", "sensors", "dice")
 
 # After an edge of the lid switch its debounced state must be known again before a shake.
 LID_QUIET_MS = 50
@@ -188,6 +189,8 @@ class Table:
         self._late = []
         # No round is opened under a number that a host has stored already.
         self.floor = 0
+        # True once a restart for maintenance is certain: nothing may begin any more.
+        self.leaving = False
         self.lid_open = False
         self.tamper_open = False
         self.supply_low = False
@@ -301,6 +304,8 @@ class Table:
 
         Raises Problem with a code of protocol.ERRORS when it is refused; then nothing has changed.
         """
+        if self.leaving:
+            raise Problem("E_STATE", "the table is about to restart for maintenance")
         if self.fault is not None and name not in _IN_FAULT:
             raise Problem("E_FAULT", "the fault %s is latched; a supervisor must clear it" % self.fault["code"])
         if self.beneath == TEST and name not in _IN_TEST:
@@ -574,6 +579,13 @@ class Table:
             raise Problem("E_STATE", "a round is open; clear the fault and finish or void it first")
         self._end_streak("table closed")
         return {"streak": self.streak.as_dict()}
+
+    def _do_maintenance(self, fields, now):
+        if self.beneath not in _BETWEEN and self.beneath != TEST:
+            raise Problem("E_STATE", "the table is %s; allowed in %s" % (self.beneath, ", ".join(_BETWEEN)))
+        self.leaving = True
+        self.effects.append((MAINTENANCE, None))
+        return {"round": self.round}
 
     # -- service: nothing here can become a result, as no roll is under way in TEST ------------------------------
 

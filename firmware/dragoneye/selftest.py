@@ -54,7 +54,7 @@ async def reader_rows(reader, registry):
 async def jolt(board, sleep_ms, create_task):
     """One jolt of the shaker: (seen to move, the median of its current in milliamperes, past the inrush)."""
     samples = [0]
-    task = create_task(board.shaker.run(1))
+    task = create_task(board.shaker.run(1, 0))
     try:
         while not task.done():
             if board.shaker.running:

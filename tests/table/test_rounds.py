@@ -31,9 +31,9 @@ from tests.virtual import LONG, until
 
 INSTANT_SETTINGS = {"settle_ms": 15, "lockout_ms": 0}
 # A shake that lasts until somebody stops it.
-LONG_SHAKE = {"profile": {"jolt_ms": 6000, "rest_ms": 10, "duty_percent": 80}}
+LONG_SHAKE = {"profile": {"jolt_ms": 6000, "rest_ms": 10, "ramp_ms": 0}}
 # A shake that lasts long enough to do something meanwhile.
-SLOW_SHAKE = {"profile": {"jolt_ms": 200, "rest_ms": 50, "duty_percent": 80}}
+SLOW_SHAKE = {"profile": {"jolt_ms": 200, "rest_ms": 50, "ramp_ms": 0}}
 LONG_SETTLING = {"settings": {**INSTANT_SETTINGS, "settle_ms": 60000}}
 LONG_READING = {"settings": {**INSTANT_SETTINGS, "read_tries": 1_000_000, "read_timeout_ms": 60000}}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import json
 from pathlib import Path
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boards.virtual.model import default_tags
+from dragoneye import profile
 from dragoneye.config import digest, read_config
 from dragoneye.errors import BadInput
 from dragoneye.round import SETTINGS
@@ -71,7 +71,7 @@ def files_of(data: dict[str, Any]) -> dict[str, bytes]:
         ({"format": 2}, "format 2 is newer than this program, which knows 1; update the program"),
         ({"format": "1"}, 'format is "1"; allowed: 1'),
         ({"setings": {}}, "there is no entry setings; did you mean settings? There are board, dice, format"),
-        ({"profile": {"speed": 1}}, "there is no entry profile.speed; there are duty_percent, jolt_ms, rest_ms"),
+        ({"profile": {"speed": 1}}, "there is no entry profile.speed; did you mean seed? There are duty_percent,"),
         ({"pins": {"buzer": 3}}, "there is no entry pins.buzer; did you mean buzzer? There are"),
         ({"rules": {"pack": "nz"}}, 'rules.pack: there is no rule pack "nz"; allowed: nj, pr, ca'),
         ({"rules": {"options": {"stake_mx": 1}}}, "there is no entry rules.options.stake_mx; did you mean stake_max?"),
@@ -225,7 +225,7 @@ def test_the_header_has_every_gpio_that_is_not_internal() -> None:
             pins={"buzzer": 13, "reader_cs": [5]},
         ),
         whole(rules={"pack": "ca", "options": {"shakes_max": "none", "wagers": ["match"], "positions": 7}}),
-        whole(settings={"jolts": 5, "lockout_ms": 0}, profile={"jolt_ms": 1, "rest_ms": 2, "duty_percent": 90}),
+        whole(settings={"jolts": 5, "lockout_ms": 0}, profile={"jolt_ms": 100, "rest_ms": 2, "duty_percent": 90}),
     ],
 )
 def test_what_the_device_gets_is_read_back_the_same(data: dict[str, Any], tmp_path: Path) -> None:
@@ -304,13 +304,7 @@ def test_the_firmware_refuses_two_files_that_were_not_written_together(tmp_path:
 def test_the_schema_knows_what_the_firmware_reads() -> None:
     """Names and defaults of the settings and of the shake profile are the firmware's own."""
     assert configuration.Settings().model_dump() == SETTINGS
-    tree = ast.parse((FIRMWARE / "dragoneye/drivers/board.py").read_text())
-    [profile] = [
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "PROFILE"
-    ]
-    assert configuration.Profile().model_dump() == profile
+    assert configuration.Profile().model_dump() == profile.check({})
 
 
 # -- the file ------------------------------------------------------------------------------------------------------

@@ -79,6 +79,7 @@ NJ = """
     selftest SSS SSS SSS S.
     sensors  ... ... ... ..
     dice     SSS SSS SSS F.
+    maintenance .SS SSS S.S ..
 """
 CA = """
     open     .SS SSS SSS FE
@@ -100,6 +101,7 @@ CA = """
     selftest SSS SSS SSS S.
     sensors  ... ... ... ..
     dice     SSS SSS SSS F.
+    maintenance .SS SSS S.S ..
 """
 PACKS = {"nj": NJ, "ca": CA, "house": CA}
 

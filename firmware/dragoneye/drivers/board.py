@@ -1,18 +1,20 @@
 """The parts of one board, made from its data (`board.json`) and the table's configuration (`config.json`)."""
 
-import asyncio
 from binascii import hexlify
 
 import machine
 from machine import ADC, Pin
 
+from dragoneye import profile
 from dragoneye.drivers.buzzer import Buzzer
 from dragoneye.drivers.inputs import Lid, Switch
+from dragoneye.drivers.lock import Lock
 from dragoneye.drivers.readers import Readers
 from dragoneye.drivers.ring import Ring
 from dragoneye.drivers.shaker import Shaker
 
-PROFILE = {"jolt_ms": 600, "rest_ms": 300, "duty_percent": 80}
+# main.py looks for this file, removes it and leaves the prompt to a technician.
+MAINTENANCE = "/maintenance"
 
 # Samples in a row, one every table tick, before the motor counts as stuck on or the supply as low.
 STUCK_SAMPLES = 20
@@ -35,17 +37,27 @@ def reset_cause():
     return _CAUSES.get(cause, str(cause))
 
 
+def restart_for_maintenance():
+    """A hard reset, which disarms the watchdog, into a start without the app. Raises OSError when flash refuses.
+
+    A file tells it to the next start, which removes it before anything else: so it works on any board, lasts over a
+    power cut and cannot stick.
+    """
+    with open(MAINTENANCE, "w"):
+        pass
+    machine.reset()
+
+
 class Board:
     """Every part of the table that the app talks to."""
 
     def __init__(self, data, config):
         pins = data["pins"]
-        profile = dict(PROFILE)
-        profile.update(config.get("profile", {}))
         self._data = data
-        self.shaker = Shaker(pins, data["motor"], profile)
-        self.lock = Pin(pins["lock"], Pin.OUT, value=0)
+        self.shaker = Shaker(pins, data["motor"], profile.check(config.get("profile", {})))
+        self.lock = Lock(pins["lock"], data["lock"]["pulse_ms"])
         self.lid = Lid(pins["lid"], self.shaker.off)
+        self.shaker.interlock = self.lid.pin
         self.tamper = Switch(pins["tamper"])
         self.button = Switch(pins["button"])
         self.service = Switch(pins["service"])
@@ -55,24 +67,27 @@ class Board:
         self.reader = Readers(pins, data["spi"], config)
         self._stuck = 0
         self._low = 0
-        self.watchdog = None
-        if config.get("watchdog_ms"):
-            self.watchdog = machine.WDT(timeout=config["watchdog_ms"])
+        self._watchdog = None
+
+    def watch(self, ms):
+        """Arm the watchdog: without a `feed` for so long the board resets. It cannot be stopped."""
+        self._watchdog = machine.WDT(timeout=ms)
+
+    def feed(self):
+        """The app is well."""
+        if self._watchdog is not None:
+            self._watchdog.feed()
 
     def safe(self):
         """Motor coasting, lid lock not driven, no sound, the ring dark: on every way out."""
-        self.shaker.off()
-        self.lock(0)
+        self.still()
         self.buzzer.off()
         self.ring.off()
 
-    async def unlock(self):
-        """Pulse the lid's solenoid; it is never held."""
-        self.lock(1)
-        try:
-            await asyncio.sleep_ms(self._data["lock"]["pulse_ms"])
-        finally:
-            self.lock(0)
+    def still(self):
+        """Motor coasting, lid lock not driven: before a flash write, which stops interrupts."""
+        self.shaker.off()
+        self.lock.release()
 
     def supply_mv(self):
         """The 12 V supply now, in millivolts."""

@@ -62,11 +62,15 @@ class Console:
 
     def write_some(self):
         """Write what fits now. True when anything was."""
-        before = self._place
+        place = self._place
+        length = len(self._pending)
         view = memoryview(self._pending)
+        ready = self._poll_out.poll
+        write = self._out.write
         for _ in range(WRITE_SLICE):
-            if self._place >= len(self._pending) or not self._poll_out.poll(0):
+            if place >= length or not ready(0):
                 break
-            end = min(self._place + CHUNK, len(self._pending))
-            self._place += self._out.write(view[self._place : end]) or 0
-        return self._place > before
+            place += write(view[place : place + CHUNK]) or 0
+        wrote = place > self._place
+        self._place = place
+        return wrote

@@ -30,23 +30,39 @@ class Switch:
 
 
 class Lid(Switch):
-    """The lid switch, active when shut. Every edge stops the motor at once and is kept in `edge`.
+    """The lid switch, active when shut. Every edge stops the motor at once and is counted.
 
-    `stop` is the shaker's off: the interrupt does not wait for a task.
+    `stop` is the shaker's off: a hard interrupt calls it, which waits neither for a task nor for a collection, and
+    which must allocate nothing.
     """
 
     def __init__(self, pin, stop):
-        self.edge = False
-        self._stop = stop
         super().__init__(pin)
-        self.pin.irq(self._edge, Pin.IRQ_RISING | Pin.IRQ_FALLING)
+        self._stop = stop
+        self._edges = 0
+        self._polled = 0
+        self._taken = 0
+        self.pin.irq(self._edge, Pin.IRQ_RISING | Pin.IRQ_FALLING, hard=True)
 
     def _edge(self, _pin):
         self._stop()
-        self.edge = True
+        self._edges = (self._edges + 1) & 0xFFFF
+
+    def poll(self):
+        """As a switch's, but a level between two samples counts too: a lid that flutters is not known."""
+        if self._polled != self._edges:
+            self._polled = self._edges
+            self._since = time.ticks_ms()
+        return super().poll()
+
+    @property
+    def moved(self):
+        """True while there is an edge that was not taken, or the lid is open now."""
+        return self._edges != self._taken or self.pin.value() == 1
 
     def take_edge(self):
         """True when there was an edge since the last call."""
-        seen = self.edge
-        self.edge = False
+        edges = self._edges
+        seen = edges != self._taken
+        self._taken = edges
         return seen

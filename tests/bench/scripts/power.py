@@ -304,9 +304,9 @@ def begin(device, host, config, at, torn):
     try:
         desk.hello()
         device.arm(at, torn)
-        try:
+        try:  # noqa: SIM105 - MicroPython has no contextlib
             play(desk)
-        except PowerCut:  # noqa: SIM105 - MicroPython has no contextlib
+        except PowerCut:
             pass
         host.view = desk.table.view(desk.now)
         return device.refuses
@@ -357,9 +357,9 @@ def twice(out, config_path, offset, step):
                 again = Host(host)
                 more = dict(row, again=at, torn_again=torn)
                 device.arm(at, torn)
-                try:
+                try:  # noqa: SIM105 - MicroPython has no contextlib
                     recover(device, again, config, more)
-                except PowerCut:  # noqa: SIM105
+                except PowerCut:
                     pass
                 # The boot is over, and the round that was open: what comes then is a round like any other.
                 over = "between" in more

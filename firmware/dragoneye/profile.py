@@ -1,0 +1,75 @@
+"""The shake profile: what one shake does, as data that the configuration gives and the shaker's driver runs.
+
+A jolt ramps up to its amplitude, holds it and ramps down again; a rest follows. Jitter varies the length of every jolt
+and rest, the same way each time for the same seed and roll: a shake can be repeated exactly, and no two rolls in a row
+have the same rhythm.
+"""
+
+from dragoneye.errors import BadInput
+from dragoneye.text import show
+
+# name -> (default, least, most). `duty_percent` is the amplitude: the share of the motor's supply voltage. Below a
+# fifth of it an eccentric gearmotor may not break loose.
+FIELDS = {
+    "jolt_ms": (600, 5, 6000),
+    "rest_ms": (300, 0, 5000),
+    "duty_percent": (80, 20, 100),
+    "ramp_ms": (60, 0, 1000),
+    "jitter_percent": (10, 0, 50),
+    "seed": (0, 0, 65535),
+}
+
+# The multiplicative generator 75 x mod 65537 (a prime, 75 a primitive root): small integers only, on any Python.
+_PRIME = 65537
+_FACTOR = 75
+
+
+def _is_whole(value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def check(given):
+    """The whole profile, with defaults for what `given` does not name. Raises BadInput."""
+    if not isinstance(given, dict):
+        raise BadInput("profile: %s; allowed: an object with %s" % (show(given), ", ".join(sorted(FIELDS))))
+    profile = {name: FIELDS[name][0] for name in FIELDS}
+    for name in given:
+        if name not in FIELDS:
+            raise BadInput("profile: there is no field %s; there are %s" % (show(name), ", ".join(sorted(FIELDS))))
+        _default, least, most = FIELDS[name]
+        if not _is_whole(given[name]) or not least <= given[name] <= most:
+            raise BadInput(
+                "profile: %s is %s; allowed: a whole number from %d to %d" % (name, show(given[name]), least, most)
+            )
+        profile[name] = given[name]
+    # The shortest jolt still keeps its amplitude for half its time.
+    most = profile["jolt_ms"] * (100 - profile["jitter_percent"]) // 100 // 4
+    if "ramp_ms" not in given:
+        profile["ramp_ms"] = min(profile["ramp_ms"], most)
+    if profile["ramp_ms"] > most:
+        raise BadInput(
+            "profile: ramp_ms is %d; allowed: up to %d, a quarter of the shortest jolt" % (profile["ramp_ms"], most)
+        )
+    return profile
+
+
+def plan(profile, jolts, roll):
+    """[(milliseconds of the jolt, of the rest after it)] of the shake number `roll`."""
+    value = (profile["seed"] + roll) % (_PRIME - 1) + 1
+    steps = []
+    for _jolt in range(jolts):
+        pair = []
+        for length in (profile["jolt_ms"], profile["rest_ms"]):
+            value = value * _FACTOR % _PRIME
+            most = length * profile["jitter_percent"] // 100
+            pair.append(length - most + value % (2 * most + 1))
+        steps.append((pair[0], pair[1]))
+    return steps
+
+
+def duty(profile, gone_ms, length_ms):
+    """The duty (0..65535) at `gone_ms` milliseconds of a jolt that lasts `length_ms`."""
+    full = profile["duty_percent"] * 65535 // 100
+    ramp = profile["ramp_ms"]
+    edge = min(gone_ms, length_ms - gone_ms)
+    return full if not ramp or edge >= ramp else full * max(edge, 0) // ramp

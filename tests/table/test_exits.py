@@ -1,0 +1,382 @@
+"""Safe on every exit: the motor low, the lock not driven, the reason on record, and the table back by itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from boards.virtual.client import Table
+from dragoneye.drivers import __name__ as drivers
+from dragoneye.protocol import FAULT, IDLE, VOID
+from host_tools import provision
+from host_tools.link import LinkError, Refused
+from tests.table.conftest import OpenTable
+from tests.table.played import Tap
+from tests.table.test_rounds import LONG_SHAKE, rolling
+from tests.virtual import LONG, instant_table, until
+
+ARMED = {**LONG_SHAKE, "watchdog_ms": 1000}
+
+# Firmware with a flaw: `flaw()` happens once, the first time that the named method is called while the motor runs (or
+# while the dice are read).
+FLAWED = f"""
+import asyncio, machine, time
+from dragoneye import app
+from {drivers} import board, console, shaker
+
+shakers = []
+spent = []
+make = shaker.Shaker.__init__
+
+
+def remember(self, *args):
+    shakers.append(self)
+    make(self, *args)
+
+
+shaker.Shaker.__init__ = remember
+
+
+def moving():
+    return shakers and shakers[0].running
+
+
+def once(owner, name, flaw, when=moving):
+    good = getattr(owner, name)
+
+    def bad(self, *args):
+        if not spent and when():
+            spent.append(1)
+            flaw()
+        return good(self, *args)
+
+    setattr(owner, name, bad)
+
+
+def fail():
+    raise RuntimeError("flawed")
+
+
+def hang():
+    while True:
+        time.sleep_ms(1000)
+
+
+read = app.App._read
+
+
+async def flawed_read(self, roll):
+    if not spent:
+        spent.append(1)
+        fail()
+    await read(self, roll)
+
+
+run = app.App.run
+
+
+async def cut_short(self):
+    asyncio.create_task(run(self))
+    while spent or not moving():
+        await asyncio.sleep_ms(1)
+    spent.append(1)
+
+"""
+START = "\napp.start()\n"
+
+TASKS = {
+    "input": 'once(console.Console, "read_line", fail)',
+    "output": 'once(console.Console, "write_some", fail)',
+    "table": 'once(app.App, "_inputs", fail)',
+    "memory": 'once(app.App, "_collect", fail)',
+    "shaker": 'once(shaker.Shaker, "milliamps", fail)',
+    "reader": "app.App._read = flawed_read",
+}
+
+
+def flawed(folder: Path, flaw: str) -> Path:
+    """A copy of the firmware with this flaw."""
+    firmware = folder / "flawed"
+    shutil.copytree(provision.FIRMWARE, firmware, ignore=shutil.ignore_patterns("__pycache__"))
+    (firmware / "main.py").write_text(FLAWED + flaw + START)
+    return firmware
+
+
+@pytest.mark.parametrize("task", sorted(TASKS))
+def test_an_exception_in_any_task_stops_the_motor_and_latches_a_fault(
+    open_table: OpenTable, tmp_path: Path, task: str
+) -> None:
+    more = {"profile": {"jolt_ms": 400, "rest_ms": 10}}
+    table = open_table(firmware=flawed(tmp_path, TASKS[task]), more=more)
+    number = table.begin([2, 4, 6])
+    table.ask("shake")
+    table.wait(FAULT)
+    assert table.motor_is_off()
+    (fault,) = table.records("fault")
+    assert (fault["code"], fault["set"]) == ("TASK", True)
+    assert fault["detail"].startswith(task)
+    assert [void["reason"] for void in table.records("void")] == ["fault"]
+    # The table goes on talking; a supervisor clears the fault, and the round goes on.
+    table.ask("clear", code="TASK")
+    assert table.state == VOID
+    table.shake()
+    stored = table.finish()
+    assert (stored["round"], stored["voids"]) == (number, 1)
+    assert table.bench.state()["boots"] == 1
+    table.check_record()
+
+
+@pytest.mark.parametrize(
+    ("flaw", "why", "how"),
+    [
+        ("app.App.run = cut_short", "returned", "watchdog"),
+        ('once(app.App, "_inputs", lambda: (_ for _ in ()).throw(KeyboardInterrupt))', "interrupted", "watchdog"),
+        ('once(app.App, "_inputs", machine.soft_reset)', "SystemExit()", "soft"),
+        ('once(app.App, "_inputs", machine.reset)', None, "reset"),
+        ('once(app.App, "_inputs", hang)', None, "watchdog"),
+    ],
+)
+def test_the_table_comes_back_by_itself(
+    open_table: OpenTable, tmp_path: Path, flaw: str, why: str | None, how: str
+) -> None:
+    table = open_table(firmware=flawed(tmp_path, flaw), more=ARMED)
+    number = table.begin()
+    table.ask("shake")
+    until(lambda: table.bench.state()["boots"] >= 2 or table.bench.state()["resets"].get("soft"), "the restart")
+    assert table.motor_is_off()
+    until(table.reconnects, "the table")
+    assert table.device.state["state"] == IDLE
+    assert [record["why"] for record in table.records("stopped")] == ([why] if why else [])
+    first, second = table.records("boot")
+    assert first["cause"] == "pwron"
+    # A soft reset leaves the cause of the last hard one.
+    assert second["cause"] == ("pwron" if how == "soft" else "wdt")
+    assert table.store.round(number)["status"] == "void"
+    assert [void["reason"] for void in table.records("void")] == ["power_loss"]
+    assert table.motor_is_off()
+    table.check_record()
+
+
+def test_a_hard_reset_in_a_shake(open_table: OpenTable) -> None:
+    table = open_table(more=ARMED)
+    number = table.begin()
+    rolling(table)
+    table.do("reset")
+    assert table.motor_is_off()
+    until(table.reconnects, "the table")
+    table.device.wait_stored(LONG)
+    assert [record["cause"] for record in table.records("boot")] == ["pwron", "pwron"]
+    assert table.store.round(number)["status"] == "void"
+    assert table.motor_is_off()
+
+
+def test_a_flood_of_garbage_does_not_keep_the_lid_from_stopping_the_motor(open_table: OpenTable) -> None:
+    table = open_table(more=LONG_SHAKE)
+    table.begin()
+    rolling(table)
+    for _count in range(20):
+        table.write_raw(bytes(range(0x20, 0x7F)) * 20)
+    table.do("lid", to="open", force=True)
+    until(table.motor_is_off, "the motor to stop")
+    table.write_raw(b"\n")
+    table.wait(VOID)
+    assert [void["reason"] for void in table.records("void")] == ["lid_opened"]
+    stats = table.ask("stats")
+    assert stats["overlong"] > 0
+
+
+def test_a_flutter_of_the_lid_leaves_the_right_state(open_table: OpenTable) -> None:
+    table = open_table(more=LONG_SHAKE)
+    table.begin()
+    rolling(table)
+    table.do("lid", to="open", force=True, bounce=200)
+    table.wait(VOID)
+    assert table.motor_is_off()
+    until(lambda: table.device.refresh()["lid_open"], "the lid")
+    table.do("lid", to="shut", bounce=200)
+    until(lambda: not table.device.refresh()["lid_open"], "the lid")
+    assert [door["open"] for door in table.records("door")] == [True, False]
+
+
+def mpremote(table: Table, *arguments: str) -> str:
+    command = [sys.executable, "-m", "mpremote", "connect", table.port, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=2 * LONG).stdout
+
+
+def maintenance(table: Table, db: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "host_tools", "maintenance", "--port", table.port, "--db", str(db), "--json"]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * LONG)
+
+
+def test_mpremote_gets_in_where_the_watchdog_is_armed(open_table: OpenTable, tmp_path: Path) -> None:
+    table = open_table(more={"watchdog_ms": 1000})
+    assert table.bench.state()["wdt_ms"] == 1000
+    uid = table.device.uid
+    table.begin()
+    table.device.close()
+    db = tmp_path / "rounds.db"
+    refused = maintenance(table.bench, db)
+    assert refused.returncode == 2
+    assert "BETTING" in json.loads(refused.stdout)["error"] or "CLOSED" in json.loads(refused.stdout)["error"]
+    table.device.reconnect(LONG)
+    table.ask("void", reason="maintenance")
+    table.device.close()
+    done = maintenance(table.bench, db)
+    assert json.loads(done.stdout) == {"table": uid, "port": table.bench.port, "maintenance": True}
+    state = table.bench.state()
+    assert (state["boots"], state["wdt_ms"]) == (2, None)
+    source = tmp_path / "more.py"
+    source.write_text("print(6 * 7)\n")
+    mpremote(table.bench, "cp", str(source), ":more.py")
+    # Longer than the watchdog would wait, and a soft reset on the way, as each mpremote makes one.
+    assert mpremote(table.bench, "exec", "import time; time.sleep(1.5); import more").strip() == "42"
+    state = table.bench.state()
+    assert (state["boots"], state["wdt_ms"]) == (2, None)
+    assert table.motor_is_off()
+    mpremote(table.bench, "reset")
+    until(table.reconnects, "the table")
+    assert table.bench.state()["wdt_ms"] == 1000
+    assert [record["why"] for record in table.records("stopped")] == ["maintenance"]
+    assert len(table.records("boot")) == 2
+    table.check_record()
+
+
+def test_a_table_in_maintenance_says_so_and_starts_by_itself_when_nobody_comes(
+    open_table: OpenTable, tmp_path: Path
+) -> None:
+    firmware = tmp_path / "impatient"
+    shutil.copytree(provision.FIRMWARE, firmware, ignore=shutil.ignore_patterns("__pycache__"))
+    main = (firmware / "main.py").read_text()
+    assert "MAINTENANCE_S = 600\n" in main
+    (firmware / "main.py").write_text(main.replace("MAINTENANCE_S = 600\n", "MAINTENANCE_S = 4\n"))
+    table = open_table(firmware=firmware)
+    table.device.enter_maintenance()
+    table.device.close()
+
+    def heard() -> bool:
+        # The port goes and comes with the reset.
+        with suppress(LinkError), closing(Tap(table.bench.port, table.heard)) as tap:
+            while tap.read(1.5):
+                if b"maintenance: Ctrl-C" in table.heard:
+                    return True
+        return False
+
+    until(heard, "what it says")
+    until(table.reconnects, "the table")
+    assert table.bench.state()["boots"] == 3
+    assert table.play([1, 2, 3])[0]["status"] == "settled"
+
+
+@pytest.mark.parametrize("fault", [True, False])
+def test_maintenance_between_rounds_also_under_a_fault(open_table: OpenTable, fault: bool) -> None:
+    table = open_table()
+    if fault:
+        table.do("tamper", to="open")
+        table.wait(FAULT)
+    table.ask("maintenance")
+    # It is certain now: nothing may begin any more.
+    with pytest.raises(Refused, match="E_STATE"):
+        table.ask("open", shaker=1)
+    until(lambda: table.bench.state()["boots"] == 2, "the restart")
+
+
+def test_the_service_key_always_leaves_the_prompt(open_table: OpenTable) -> None:
+    table = open_table(more=ARMED)
+    table.begin()
+    rolling(table)
+    table.do("service", to="on")
+    table.do("reset")
+    assert table.motor_is_off()
+    table.device.close()
+    assert mpremote(table.bench, "exec", "print(6 * 7)").strip() == "42"
+    assert table.bench.state()["wdt_ms"] is None
+    assert table.motor_is_off()
+    table.do("service", to="off")
+    table.do("reset")
+    until(table.reconnects, "the table")
+    assert table.device.state["state"] == IDLE
+
+
+def test_the_lockout_holds_at_the_table_and_a_held_button_shakes_once(open_table: OpenTable) -> None:
+    table = open_table(more={"settings": {"settle_ms": 15, "lockout_ms": 5000}})
+    table.do("fault", name="missing")
+    table.begin()
+    table.do("button", to="hold")
+    table.wait(VOID)
+    with pytest.raises(Refused, match="E_LOCKOUT"):
+        table.ask("shake")
+    assert 0 < table.device.refresh()["lockout_ms"] <= 5000
+    table.do("button", to="release")
+    table.do("button", to="press")
+    table.device.poll(0.3)
+    assert table.state == VOID
+    assert len([edge for edge in table.bench.state()["edges"] if edge["duty"]]) == 3
+
+
+DRIVERS = """
+import asyncio, json
+from dragoneye import profile
+from dragoneye.drivers import board
+
+with open("/board.json") as file:
+    parts = board.Board(json.load(file), {"profile": {"jolt_ms": 60, "rest_ms": 10}})
+turns = 0
+
+
+async def others():
+    global turns
+    while True:
+        turns += 1
+        await asyncio.sleep_ms(0)
+
+
+async def run():
+    asyncio.create_task(others())
+    before = turns
+    moved = await parts.shaker.run(2, 1)
+    print("shaker", moved, turns - before > 10, parts.shaker.running)
+    before = turns
+    parts.lock.pulse()
+    print("lock", parts.lock.active, turns - before)
+    while parts.lock.active:
+        await asyncio.sleep_ms(5)
+    print("pulse over", turns - before > 10)
+    parts.lock.pulse()
+    parts.safe()
+    print("safe", parts.lock.active)
+
+
+asyncio.run(run())
+"""
+
+
+def test_drivers_let_others_run(tmp_path: Path) -> None:
+    """Turns of another task while each driver is at work; a driver that waits by itself leaves none."""
+    firmware = tmp_path / "drivers"
+    shutil.copytree(provision.FIRMWARE, firmware, ignore=shutil.ignore_patterns("__pycache__"))
+    (firmware / "main.py").write_text(DRIVERS)
+    with instant_table(tmp_path / "place", firmware=firmware, powered=False) as bench:
+        heard = bytearray()
+        bench.do("power", to="on")
+
+        def done() -> bool:
+            with suppress(LinkError), closing(Tap(bench.port, heard)) as tap:
+                while tap.read(1.0):
+                    pass
+            return b"safe" in heard
+
+        until(done, "the drivers")
+        lines = heard.decode().replace("\r", "").split("\n")
+        assert lines[lines.index("shaker True True False") :][:4] == [
+            "shaker True True False",
+            "lock True 0",
+            "pulse over True",
+            "safe False",
+        ]
+        assert bench.state()["motor"] == [0, 0]
