@@ -7,8 +7,9 @@ from machine import Pin
 try:
     with open("/board.json") as file:
         pins = json.load(file)["pins"]
-except (OSError, ValueError, KeyError):
-    # No board data yet: the reference design's pins.
-    pins = {"motor_in1": 14, "motor_in2": 15}
-for name in ("motor_in1", "motor_in2"):
-    Pin(pins[name], Pin.OUT, value=0)
+    numbers = [pins["motor_in1"], pins["motor_in2"]]
+except (OSError, ValueError, KeyError, TypeError):
+    # No board data, or none that can be read: the reference design's pins.
+    numbers = [14, 15]
+for number in numbers:
+    Pin(number, Pin.OUT, value=0)

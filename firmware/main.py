@@ -22,7 +22,7 @@ def service_key_held():
     try:
         with open("/board.json") as file:
             number = json.load(file)["pins"]["service"]
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         number = 20
     return Pin(number, Pin.IN, Pin.PULL_UP).value() == 0
 

@@ -18,6 +18,12 @@ class Sink(Protocol):
     def last(self, uid: str) -> tuple[int, int]:
         """The highest event id and round number stored for the table."""
 
+    def history(self, uid: str) -> Message:
+        """What hello tells of the table's stored history."""
+
+    def link(self, uid: str, record_id: int) -> str | None:
+        """The chain hash of one stored record, None when it is not stored."""
+
     def take(self, uid: str, record: Message, link: str, first_event: int) -> bool:
         """Make one record durable; False when it does not follow the last one yet."""
 
@@ -76,12 +82,50 @@ class Device:
         uid = told.get("uid")
         if not isinstance(uid, str) or not uid:
             raise LinkError(_("{port}: what answers has no unique id; it is not a table").format(port=self.port))
-        last_event, last_round = self.sink.last(uid)
-        told = link.hello(last_event, last_round)
+        history = self.sink.history(uid)
+        # Ids that the table has used up since its flash was lost are not used again.
+        history["last_event"] = max(history["last_event"], self._check(link, uid, told))
+        told = link.hello(**history)
         self._uid = uid
-        self._told = last_event
+        self._told = history["last_event"]
         self._first_event = int(told.get("first_event", 1))
         self.state = link.request("status")
+
+    def _same(self, uid: str, known: list[Any]) -> bool:
+        """Whether the record that the table names by id and hash is the one that is stored here, or none is."""
+        return self.sink.link(uid, int(known[0])) in (None, known[1])
+
+    def _check(self, link: Link, uid: str, told: Message) -> int:
+        """A table whose record is another than the stored one must not have played since: it goes on after the stored.
+
+        Returns 0 when it is the same, and else an id that neither end has used.
+        """
+        known, last = told.get("known"), self.sink.last(uid)[0]
+        if known and known[0] > last > 0:
+            known = link.hello(last, 0).get("known")
+        if not known or self._same(uid, known):
+            return 0
+        # The last record that both have: a table whose flash was lost, or put back, starts another line from there.
+        common, other = int(told["first_event"]) - 1, int(known[0])
+        while other - common > 1:
+            middle = (common + other) // 2
+            known = link.hello(middle, 0).get("known")
+            if known and known[0] == middle and self._same(uid, known):
+                common = middle
+            else:
+                other = middle
+        if told["played"] > common:
+            self._refuse(uid, other)
+        return int(told["last_event"]) + 1
+
+    def _refuse(self, uid: str, record_id: int) -> None:
+        raise LinkError(
+            _(
+                "table {uid}: its record is not the one that is stored here; they differ from event {id} on. It has "
+                "played without this record after its flash was lost, or this is another table's record. Nothing was "
+                "stored; keep this database and name a new one with --db"
+            ).format(uid=uid, id=record_id)
+        )
 
     def _take(self, record: Message, link: str) -> bool:
         if not self._uid:

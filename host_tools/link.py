@@ -153,8 +153,8 @@ class Link:
         # The table has restarted for maintenance and says so (firmware/main.py).
         self.in_maintenance = False
 
-    def hello(self, last_event: int, last_round: int) -> Message:
-        """Start a session; `last_event` and `last_round` are the highest that are stored here.
+    def hello(self, last_event: int, last_round: int, **more: Any) -> Message:
+        """Start a session; `last_event` and `last_round` are the highest that are stored here, `more` its other fields.
 
         Returns who the table is. Raises LinkError when nothing that speaks this protocol answers.
         """
@@ -168,6 +168,7 @@ class Link:
                     "minor": protocol.MINOR,
                     "last_event": last_event,
                     "last_round": last_round,
+                    **more,
                 }
             )
         except Refused as refused:
@@ -209,7 +210,12 @@ class Link:
             while seq not in self._answers:
                 now = self.transport.now()
                 if now >= prompt_end and (self._prompt or b">>>" in self._buffer):
-                    raise Prompt(_("MicroPython's prompt answers, the table's program does not run; reset the board"))
+                    raise Prompt(
+                        _(
+                            "MicroPython's prompt answers, the table's program does not run; reset the board, or copy "
+                            "the firmware to it again"
+                        )
+                    )
                 if now >= end:
                     if self.in_maintenance:
                         raise LinkError(_("the table is in maintenance; reset it, and its program starts"))

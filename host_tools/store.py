@@ -41,6 +41,7 @@ from dragoneye.errors import BadInput
 from dragoneye.journal import GENESIS, chain
 from dragoneye.protocol import IDLE, SEQ_MAX
 from dragoneye.round import fold, initial
+from dragoneye.rules.streak import Streak
 from dragoneye.text import dumps, show
 from host_tools import migrations
 from host_tools.i18n import _
@@ -344,6 +345,28 @@ class Store:
             last_event = session.scalar(select(func.max(Event.id)).where(Event.uid == uid))
             last_round = session.scalar(select(func.max(Round.number)).where(Round.uid == uid))
             return last_event or 0, last_round or 0
+
+    def history(self, uid: str) -> Message:
+        """What hello tells of the table's stored history: protocol.REQUESTS["hello"] without the versions."""
+        last_event, last_round = self.last(uid)
+        with self._guard(), Session(self._engine) as session:
+            over = session.scalar(select(func.max(Round.number)).where(Round.uid == uid, Round.status != "open"))
+            newest = session.scalars(
+                select(Event)
+                .where(Event.uid == uid, Event.kind.in_(("settled", "streak", "restart")))
+                .order_by(Event.id.desc())
+                .limit(1)
+            ).one_or_none()
+            streak = Streak().as_dict()
+            if newest is not None:
+                data = _parsed(newest.body, f"event {newest.id} of table {uid}")["d"]
+                streak = data["state"]["streak"] if newest.kind == "restart" else data["streak"]
+        return {"last_event": last_event, "last_round": last_round, "last_over": over or 0, "streak": streak}
+
+    def link(self, uid: str, record_id: int) -> str | None:
+        """The chain hash of one stored record; None when it is not stored."""
+        with self._guard(), Session(self._engine) as session:
+            return session.scalar(select(Event.link).where(Event.uid == uid, Event.id == record_id))
 
     def take(self, uid: str, record: Message, link: str, first_event: int) -> bool:
         """Store one record of the table `uid` with its chain hash `link`; durable when this returns True.

@@ -279,7 +279,7 @@ def all_of(what: str, rows: Iterator[Json]) -> tuple[Counts, list[Kept], list[Js
     return counts, kept, every
 
 
-def store_all(store: Store, kept: Iterable[Kept]) -> None:
+def store_all(store: Store, kept: Iterable[Kept], uid: str = UID) -> None:
     """A real host's record takes them all, and all of them again."""
     for text, link in kept:
-        assert store.take(UID, json.loads(text), link, 1)
+        assert store.take(uid, json.loads(text), link, 1)

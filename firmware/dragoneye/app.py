@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import json
 import sys
 import time
 
@@ -12,6 +11,7 @@ from dragoneye.config import (
     check_readers,
     dice_set_of,
     digest,
+    read_board,
     read_config,
     read_dice,
     write_dice,
@@ -124,9 +124,7 @@ class App:
 
     def __init__(self):
         self.clock = Clock()
-        with open("/board.json") as file:
-            data = json.load(file)
-        trouble = None
+        data, words = read_board()
         try:
             config, pack, registry, config_hash = read_config()
             check_readers(config, len(data["pins"]["reader_cs"]))
@@ -137,7 +135,10 @@ class App:
                 registry = reading.registry_of(config["dice"])
             dice_set = dice_set_of(config)
         except ValueError as error:
-            trouble = ("CONFIG", str(error))
+            if words is None:
+                words = str(error)
+            elif "/board.json" not in str(error):
+                words = "%s; %s" % (words, error)
             config, pack, registry, config_hash = {"eye": 0}, packs.load("nj"), {}, ""
             dice_set = None
             self._dice_over = ""
@@ -177,7 +178,7 @@ class App:
             identity,
             parts.reset_cause(),
             self.clock.now(),
-            trouble,
+            None if words is None else ("CONFIG", words),
             len(self.board.reader.gains),
             dice_set,
         )

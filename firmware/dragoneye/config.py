@@ -1,6 +1,7 @@
-"""The table's configuration, `config.json`, which the host provisions, and its dice set, `dice.json`.
+"""What the host provisions and the app reads: the board's data, `board.json`, the table's `config.json`, its dice set.
 
-The dice set that a technician registers takes the place of the configuration's, until that has other dice than then.
+The dice set that a technician registers (`dice.json`) takes the place of the configuration's, until that has other dice
+than then.
 """
 
 import json
@@ -31,6 +32,32 @@ GAIN_DB = (33, 23, 18)
 def digest(data):
     """The first 16 hex digits of SHA-256."""
     return hexlify(sha256(data).digest()).decode()[:16]
+
+
+# The reference design: what a board without data is taken for, so that its motor and its lock are held safe.
+REFERENCE = __file__.replace("\\", "/").rsplit("/", 1)[0] + "/drivers/rpi_pico.json"
+
+
+def read_board(path="/board.json"):
+    """(the board's data, None), or (the reference design's, words about what is wrong with what is there)."""
+    try:
+        data = _read(path)
+        known = _read(REFERENCE)
+        missing = [name for name in known if name != "title" and name not in data]
+        missing += [name for name in known["pins"] if name not in data.get("pins", {})]
+        if not missing:
+            return data, None
+        words = "has no " + ", ".join(sorted(missing))
+    except OSError:
+        words = "is missing"
+    except (ValueError, TypeError, AttributeError):
+        words = "is not a board's data"
+    return _read(REFERENCE), "%s %s; provision the table from the host" % (path, words)
+
+
+def _read(path):
+    with open(path) as file:
+        return json.load(file)
 
 
 def check_watchdog(given):

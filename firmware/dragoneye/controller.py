@@ -88,7 +88,10 @@ class Controller:
         self._broken = None
         self._good = None
         self._unread = False
+        # What the host held beyond this table's record, as its hello told it.
         self._host_last = 0
+        self._host_over = 0
+        self._host_streak = None
         self._started = False
         self._writing = False
         self.more_stats = _nothing
@@ -261,10 +264,17 @@ class Controller:
         if seq == self._session:
             # The same hello again, so late that its answer is not kept any more.
             return self.hello()
-        for field, own in (("last_event", self.journal.last_id), ("last_round", self.table.round)):
+        for field, own in (
+            ("last_event", self.journal.last_id),
+            ("last_round", self.table.round),
+            ("last_over", self.table.round),
+        ):
             if fields[field] > max(own, protocol.HISTORY_MAX):
                 raise Problem("E_ARGS", "hello: %s is %d; no table gets that far" % (field, fields[field]))
+        answer = self._known(fields["last_event"])
         self._host_last = fields["last_event"]
+        self._host_over = fields["last_over"]
+        self._host_streak = fields["streak"]
         self.table.floor = max(self.table.floor, fields["last_round"])
         self.table.changed = True
         if self._host_last > self.journal.last_id and not self._broken:
@@ -281,14 +291,35 @@ class Controller:
         self._acked = self._sent = min(self._host_last, self.journal.last_id)
         self.journal.ack(self._acked)
         self._resend_at = None
-        return self.hello()
+        answer.update(self.hello())
+        return answer
+
+    def _known(self, record_id):
+        """{"known": [id, hash]} of this record as it is here before anything else is done, or of the newest that may
+        leave: by it the host tells whether its record and this one are the same. Nothing when neither can be read."""
+        last = self._sendable()
+        if not self.journal.first_id <= record_id <= last:
+            record_id = last
+        if record_id == self.journal.last_id:
+            # Without a look at the flash; the usual case.
+            return {"known": [record_id, self.journal.head]}
+        try:
+            stored = self.journal.line(record_id)
+        except (OSError, Damaged):
+            stored = None
+        return {} if stored is None else {"known": [record_id, stored[1]]}
 
     def _restart(self, why):
         state = dict(self.journal.state, boot=self.boot)
-        if self._good is not None and self._host_last > self.journal.last_id and state["locked"] is None:
-            # The host knows how the round went on after what is left here: it must not be taken up again.
-            self.table.forget()
-            state.update({"phase": protocol.IDLE, "bets": []})
+        if self._host_last > self.journal.last_id:
+            over = state["phase"] != protocol.IDLE and state["round"] <= self._host_over
+            if over or (self._good is not None and state["locked"] is None):
+                # The host knows how the round went on after what is left here: it must not be taken up again.
+                self.table.forget()
+                state.update({"phase": protocol.IDLE, "bets": [], "locked": None})
+            if self._host_streak is not None:
+                self.table.resume_streak(self._host_streak)
+                state["streak"] = self._host_streak
         if state["phase"] == protocol.IDLE:
             state["round"] = max(state["round"], self.table.floor)
         self.table.stop_now()
@@ -340,6 +371,7 @@ class Controller:
                 "pack": self.table.pack.name,
                 "first_event": self.journal.first_id,
                 "last_event": self.journal.last_id,
+                "played": self.journal.state["played"],
                 "state": self.table.state,
                 "round": max(self.table.round, self.table.floor),
                 "dice_set": self.table.dice_set,
@@ -355,6 +387,7 @@ class Controller:
         answer["uptime_ms"] = self._now - self._boot_at
         answer["acked"] = self.journal.acked
         answer["sendable"] = self._sendable()
+        answer["journal"] = self.journal.stats()
         answer.update(self.more_stats())
         return answer
 

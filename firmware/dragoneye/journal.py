@@ -65,6 +65,8 @@ class Journal:
         self.head = GENESIS
         self.last_id = 0
         self.acked = 0
+        # Records that were written since the start.
+        self.appends = 0
         self._firsts = []
         self._count = 0
         # Bytes of the newest segment that are known to be whole, and whether more may stand there.
@@ -170,6 +172,15 @@ class Journal:
         """The oldest record that is still here; last_id + 1 when there is none."""
         return self._firsts[0] if self._firsts else self.last_id + 1
 
+    def stats(self):
+        """{"records", "segments", "room", "appends"}: what is here, and how many were written since the start."""
+        return {
+            "records": self.last_id + 1 - self.first_id,
+            "segments": len(self._firsts),
+            "room": self.room,
+            "appends": self.appends,
+        }
+
     @property
     def room(self):
         """How many records fit before the oldest that no host has acknowledged would have to go."""
@@ -203,6 +214,7 @@ class Journal:
         self.head = stored
         self.last_id = record["id"]
         self._count += 1
+        self.appends += 1
         return record
 
     def _begin(self, first):

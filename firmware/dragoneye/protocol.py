@@ -66,7 +66,7 @@ STATES = {
 
 # name -> (role, since, fields, what it does). A field is (name, kind, low or words, high, default); a default of
 # REQUIRED means that it must be given. Kinds: int (low..high), word (one of), text (0..high printable characters),
-# flag, dice (three values 1..6), wagers ({wager: cents}, 0 takes it off).
+# flag, dice (three values 1..6), wagers ({wager: cents}, 0 takes it off), streak (see rules.streak.Streak.as_dict).
 REQUIRED = "required"
 _POSITION = ("position", "int", 1, 7, REQUIRED)
 _SHAKER = ("shaker", "int", 0, 7, REQUIRED)
@@ -81,11 +81,15 @@ REQUESTS = {
             ("minor", "int", 0, 999, REQUIRED),
             ("last_event", "int", 0, SEQ_MAX, 0),
             ("last_round", "int", 0, SEQ_MAX, 0),
+            ("last_over", "int", 0, SEQ_MAX, 0),
+            ("streak", "streak", 0, 0, None),
         ),
-        "start a session: the highest event and round that the host has stored; the answer says who the table is",
+        "start a session: the highest event, round and ended round that the host has stored, and the streak then, "
+        "which counts where the host's record is the longer one; the answer says who the table is and names that event "
+        "or its newest by the hash",
     ),
     "status": (ANYONE, "1.0", (), "the live state"),
-    "stats": (ANYONE, "1.0", (), "counters since the boot: frames, noise, rolls, voids, memory, task times"),
+    "stats": (ANYONE, "1.0", (), "counters since the boot: frames, noise, rolls, voids, journal, memory, task times"),
     "open": (DEALER, "1.0", (_SHAKER,), "open a round; the shaker is a player position, or 0 for the dealer"),
     "shaker": (DEALER, "1.0", (_SHAKER,), "another position, or the dealer (0), shakes next"),
     "bets": (
@@ -299,6 +303,24 @@ def _is_int(value, low, high):
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
+def _streak_ok(value):
+    if value is None:
+        return True
+    if not isinstance(value, dict) or set(value) != {"count", "parts", "gone"} or not _is_int(value["count"], 0, 9999):
+        return False
+    parts, gone = value["parts"], value["gone"]
+    if not isinstance(parts, list) or not isinstance(gone, list):
+        return False
+    for part in parts:
+        if not isinstance(part, list) or len(part) != 2 or not _is_int(part[1], 1, SEQ_MAX):
+            return False
+    places = [part[0] for part in parts] + gone
+    for place in places:
+        if not _is_int(place, 1, 7) or places.count(place) > 1:
+            return False
+    return value["count"] > 0 or not places
+
+
 def _field_ok(value, kind, low, high):
     if kind == "int":
         return _is_int(value, low, high)
@@ -310,6 +332,8 @@ def _field_ok(value, kind, low, high):
         return isinstance(value, str) and low <= len(value) <= high and all(c >= " " and c != "\x7f" for c in value)
     if kind == "dice":
         return isinstance(value, list) and len(value) == 3 and all(_is_int(v, 1, 6) for v in value)
+    if kind == "streak":
+        return _streak_ok(value)
     return isinstance(value, dict) and all(isinstance(k, str) and _is_int(value[k], 0, SEQ_MAX) for k in value)
 
 
@@ -324,6 +348,8 @@ def _allowed(kind, low, high):
         return "%d to %d characters without control characters" % (low, high)
     if kind == "dice":
         return "three values from 1 to 6"
+    if kind == "streak":
+        return "null, or a streak's count, parts (position and cents) and gone (positions)"
     return "whole cents from 0 to %d by wager" % SEQ_MAX
 
 

@@ -60,10 +60,15 @@ SETTINGS = {
 }
 
 
+# What only happens when a round is played: "played" is the last of these, but for what a start makes of an open round.
+_PLAY = ("opened", "closed", "locked", "bets", "settled", "void", "streak")
+
+
 def initial():
     """The durable state of a table that has recorded nothing."""
     return {
         "boot": 0,
+        "played": 0,
         "round": 0,
         "phase": IDLE,
         "shaker": 0,
@@ -94,6 +99,8 @@ def fold(state, record):
     kind = record["k"]
     data = record["d"]
     after = dict(state)
+    if kind in _PLAY and data.get("reason") != "power_loss":
+        after["played"] = record["id"]
     if kind == "boot":
         after["boot"] = record["b"]
     elif kind == "opened":
@@ -839,6 +846,12 @@ class Table:
             self._after_fault = IDLE
         else:
             self.state = IDLE
+
+    def resume_streak(self, streak):
+        """The host holds more rolls than this table does: the streak (see Streak.as_dict) is the one after them."""
+        self.streak = Streak.from_dict(streak)
+        self._owed = self._liability(self.bets)
+        self.changed = True
 
     def tick(self, now):
         """Let time pass: settling ends, time-outs run out."""

@@ -111,17 +111,6 @@ def test_a_streak_goes_on_over_power_losses(table: Played) -> None:
     assert (stored["result"]["before"], stored["result"]["streak"]["count"]) == (3, 0)
 
 
-def test_the_tick_counter_wraps_within_a_round(open_table: OpenTable) -> None:
-    # The counter wraps a second after the start; a round takes a third of one.
-    table = open_table(ticks_ms=2**30 - 1000)
-    while table.ask("stats")["uptime_ms"] < 2000:
-        table.play()
-    assert {one["status"] for one in table.check_record()} == {"settled"}
-    ticks = [event["t"] for event in table.store.events(table.device.uid)]
-    assert ticks == sorted(ticks)
-    assert 0 <= ticks[0] <= ticks[-1] < 1000 * LONG
-
-
 # Faults of the dice, the readers and the motor
 
 

@@ -363,9 +363,9 @@ class Desk(Steps):
             return refused.code
         raise AssertionError(f"{name} {fields} was done in {self.state}: {answer}")
 
-    def hello(self, last_event: int = 0, last_round: int = 0) -> Json:
+    def hello(self, last_event: int = 0, last_round: int = 0, **more: Any) -> Json:
         """Start a session."""
-        answer: Json = self.ask("hello", major=1, minor=0, last_event=last_event, last_round=last_round)
+        answer: Json = self.ask("hello", major=1, minor=0, last_event=last_event, last_round=last_round, **more)
         return answer
 
     def ack(self, event: Any) -> None:

@@ -14,6 +14,7 @@ from dragoneye import controller as module
 from dragoneye import journal, protocol
 from dragoneye.protocol import BETTING, CLOSED, FAULT, IDLE, LOCKED, SETTLED, VOID
 from dragoneye.text import dumps
+from host_tools.store import Store
 from tests.unit.tables import EYE, LASTING, Desk, Json, Refused
 
 
@@ -69,10 +70,12 @@ def test_hello_says_who_the_table_is(tmp_path: Path) -> None:
         "pack": "nj",
         "first_event": 1,
         "last_event": 1,
+        "played": 0,
         "state": IDLE,
         "round": 0,
         "unprovisioned": True,
         "dice_set": None,
+        "known": [1, desk.journal.head],
     }
     desk.boot()
     assert desk.hello()["boot"] == 2
@@ -515,6 +518,40 @@ def test_a_host_that_knows_less_or_as_much_restarts_nothing(desk: Desk) -> None:
     assert "restart" not in kinds(desk.events) + kinds(desk.fetch())
 
 
+def test_hello_names_a_record_by_its_hash_but_none_that_is_held_back(desk: Desk) -> None:
+    desk.reach(LOCKED, [6, 6, 6])
+    desk.tell("service", True)
+    desk.fetch()
+    hashes = dict(zip([event["id"] for event in desk.events], desk.hashes, strict=True))
+    last = max(hashes)
+    assert desk.hello(last_event=2)["known"] == [2, hashes[2]]
+    for asked in (0, last, last + 1, desk.journal.last_id):
+        assert desk.hello(last_event=asked)["known"] == [last, hashes[last]]
+
+
+STREAK = {"count": 2, "parts": [[1, 100], [3, 50]], "gone": [2]}
+
+
+def test_a_wiped_table_goes_on_with_the_streak_that_the_host_holds(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.hello(last_event=500, last_round=40, last_over=40, streak=STREAK)
+    assert desk.view()["streak"] == STREAK
+    assert desk.fetch()[0]["d"]["state"]["streak"] == STREAK
+    desk.boot()
+    assert desk.view()["streak"] == STREAK
+    desk.hello(desk.journal.last_id)
+    assert desk.ask("open", shaker=1)["bets"] == [[1, {"bonus": 100}], [3, {"bonus": 50}]]
+    # Once it has the longer record its own streak counts, whatever a host says.
+    desk.hello(last_event=desk.journal.last_id, streak={"count": 9, "parts": [], "gone": []})
+    assert desk.view()["streak"] == STREAK
+
+
+def test_a_host_that_knows_less_does_not_change_the_streak(desk: Desk) -> None:
+    desk.play([6, 6, 6], {1: {"bonus": 100}})
+    desk.hello(last_event=1, streak=STREAK)
+    assert desk.view()["streak"] == {"count": 1, "parts": [[1, 100]], "gone": []}
+
+
 # -- a journal that is full or refuses -------------------------------------------------------------------------------
 
 
@@ -721,3 +758,19 @@ def test_a_cable_that_is_pulled_leaves_nothing_behind(desk: Desk) -> None:
     assert desk.code("status") == "E_HELLO"
     desk.hello(desk.journal.last_id)
     desk.ask("status")
+
+
+# -- weeks -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_table_that_idled_for_weeks_goes_on(desk: Desk, tmp_path: Path) -> None:
+    weeks = 20 * 7 * 24 * 3600 * 1000
+    desk.now += weeks
+    desk.play([1, 2, 3])
+    desk.fetch()
+    assert desk.events[-1]["t"] > weeks > 2**33
+    assert desk.ask("stats")["uptime_ms"] >= weeks
+    store = Store(tmp_path / "weeks.db")
+    assert all(store.take("U1", event, link, 1) for event, link in zip(desk.events, desk.hashes, strict=True))
+    assert store.events("U1")[-1]["t"] == desk.events[-1]["t"]
+    store.close()

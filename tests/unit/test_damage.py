@@ -42,7 +42,7 @@ def restart(desk: Desk, store: Store) -> None:
     """Power off and on; a host that has `store` says hello."""
     desk.boot()
     desk.events, desk.hashes = [], []
-    desk.hello(*store.last(UID))
+    desk.hello(**store.history(UID))
 
 
 def sync(desk: Desk, store: Store) -> None:
@@ -71,6 +71,28 @@ def test_a_settled_round_survives(desk: Desk, store: Store, kind: str) -> None:
         sync(desk, store)
     assert store.round(1)["status"] == "settled"
     assert store.round(1)["result"]["dice"] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", ["opened", "closed", "locked", "settled"])
+def test_the_streak_is_the_one_after_what_the_host_holds(desk: Desk, store: Store, kind: str) -> None:
+    desk.play([5, 5, 5], {1: {"bonus": 100}, 2: {"bonus": 200}})
+    desk.tell("lid", False)
+    desk.ask("leave", position=2)
+    take_all(store, told(desk))
+    after = desk.view()["streak"]
+    assert after == {"count": 1, "parts": [[1, 100]], "gone": [2]}
+    damage(desk, f'"k":"{kind}"')
+    restart(desk, store)
+    assert desk.view()["streak"]["count"] == 0
+    desk.ask("clear", code="JOURNAL")
+    # What the host has settled is not settled again.
+    assert (desk.state, desk.view()["streak"]) == (IDLE, after)
+    sync(desk, store)
+    restart(desk, store)
+    desk.play([5, 5, 5])
+    sync(desk, store)
+    assert [(one["status"], one["result"]["before"]) for one in store.rounds(UID)] == [("settled", 0), ("settled", 1)]
+    assert store.round(2)["result"]["rows"] == [[1, "bonus", 100, 500]]
 
 
 def test_a_locked_result_outlives_the_damage_and_stays_secret(desk: Desk, store: Store) -> None:

@@ -65,6 +65,18 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- writing and reading ---------------------------------------------------------------------------------------------
 
 
+def test_stats_count_what_is_there_and_what_was_written(tmp_path: Path, small: None) -> None:
+    fill(loaded(tmp_path), 3)
+    log = loaded(tmp_path)
+    assert log.stats() == {"records": 3, "segments": 1, "room": 9, "appends": 0}
+    fill(log, 3)
+    assert log.stats() == {"records": 6, "segments": 2, "room": 6, "appends": 3}
+    fill(log, 6)
+    log.ack(12)
+    fill(log, 1)
+    assert log.stats() == {"records": 9, "segments": 3, "room": 11, "appends": 10}
+
+
 def test_an_empty_journal_knows_nothing(tmp_path: Path) -> None:
     log = loaded(tmp_path / "new")
     assert (log.last_id, log.first_id, log.state, log.head) == (0, 1, initial(), journal.GENESIS)

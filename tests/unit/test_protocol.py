@@ -153,7 +153,7 @@ def test_the_longest_line_is_taken() -> None:
 # -- the table -------------------------------------------------------------------------------------------------------
 
 ROLES = {protocol.ANYONE, protocol.DEALER, protocol.SUPERVISOR, protocol.TECHNICIAN}
-KINDS = {"int", "word", "text", "flag", "dice", "wagers"}
+KINDS = {"int", "word", "text", "flag", "dice", "wagers", "streak"}
 
 
 def fields_of(name: str) -> tuple[tuple[Any, ...], ...]:
@@ -173,6 +173,7 @@ def good_value(kind: str, low: Any, high: Any, *, longest: bool = False) -> Any:
         "flag": False,
         "dice": [6, 6, 6],
         "wagers": {**full, "bonus": 100000000} if longest else {},
+        "streak": {"count": 9999, "parts": [[p, 100000000] for p in range(1, 8)], "gone": []} if longest else None,
     }[kind]
 
 
@@ -232,6 +233,31 @@ WRONG: dict[str, list[Any]] = {
     "flag": [None, 0, 1, "true", []],
     "dice": [None, [], [1, 2], [1, 2, 3, 4], [0, 1, 2], [1, 2, 7], [1, 2, True], [1, 2, 3.0], "123", {"1": 1}],
     "wagers": [None, [], "even", {"even": -1}, {"even": True}, {"even": 1.5}, {"even": None}, {"even": 2**29}],
+    "streak": [
+        0,
+        {},
+        [],
+        *(
+            {"count": count, "parts": parts, "gone": gone}
+            for count, parts, gone in (
+                (-1, [], []),
+                (True, [], []),
+                (0, [[1, 5]], []),
+                (0, [], [1]),
+                (1, {}, []),
+                (1, [[1]], []),
+                (1, [[1, 0]], []),
+                (1, [[8, 5]], []),
+                (1, [[1, 5], [1, 6]], []),
+                (1, [[1, 5]], [1]),
+                (1, [], [0]),
+                (1, [], 2),
+                (1, [], ["2"]),
+                (1, [["x", 1]], [[]]),
+            )
+        ),
+        {"count": 1, "parts": [], "gone": [], "more": 1},
+    ],
 }
 
 

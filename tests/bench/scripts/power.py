@@ -147,6 +147,8 @@ class Desk:
         """Take and acknowledge what the controller says."""
         while True:
             line = self.controller.next_line(self.now)
+            # There is no board.
+            self.table.take_effects()
             self.alive()
             if line is None:
                 return
@@ -275,11 +277,15 @@ def recover(device, host, config, said):
         desk.off()
 
 
+def configured(config_path):
+    return read_config(config_path, config_path.rsplit("/", 1)[0] + "/board.json")
+
+
 def prepare(config_path, offset):
     """(image, host) of a table that has played until `offset` records stand in the 24th segment."""
     device = Flash(b"\xff" * flash.BLOCK * flash.BLOCKS)
     vfs.VfsLfs2.mkfs(device, progsize=256)
-    config = read_config(config_path)
+    config = configured(config_path)
     host = Host()
     desk = Desk(device, host, config)
     desk.hello()
@@ -304,7 +310,7 @@ def begin(device, host, config, at, torn):
     try:
         desk.hello()
         device.arm(at, torn)
-        try:  # noqa: SIM105 - MicroPython has no contextlib
+        try:
             play(desk)
         except PowerCut:
             pass
@@ -357,7 +363,7 @@ def twice(out, config_path, offset, step):
                 again = Host(host)
                 more = dict(row, again=at, torn_again=torn)
                 device.arm(at, torn)
-                try:  # noqa: SIM105 - MicroPython has no contextlib
+                try:
                     recover(device, again, config, more)
                 except PowerCut:
                     pass
@@ -381,7 +387,7 @@ def refuses(out, config_path, offset):
 
 def trace(out, config_path, path, step):
     """The lines of `path`: {"image": path}, then {"op", "at", "data" in hex} and {"kept": [text, hash]} in order."""
-    config = read_config(config_path)
+    config = configured(config_path)
     known = Host()
     device = None
     count = 0
@@ -446,7 +452,7 @@ def full(out, config_path, offset, blocks):
 def wear(out, config_path, path, rounds):
     with open(path, "rb") as image:
         device = Flash(image.read())
-    config = read_config(config_path)
+    config = configured(config_path)
     host = Host()
     desk = Desk(device, host, config)
     desk.hello()
