@@ -386,12 +386,11 @@ def check(
     return config, pack
 
 
-def device_files(config: TableConfig, pack: packs.Pack, where: str) -> dict[str, bytes]:
+def device_files(config: TableConfig, pack: packs.Pack) -> dict[str, bytes]:
     """The files that a device with this configuration has in its root: name -> content."""
     given = config.model_dump(exclude_unset=True, exclude_none=True)
-    if config.dice is None:
-        why = _("dice is missing: a table knows its dice by their tags; give die1, die2 and die3")
-        raise ConfigError(where, [Problem("dice", None, why)])
+    # Without dice the table has the fault CONFIG; a technician can still let it learn them.
+    dice = config.dice
     board = board_data(config.board)
     board["pins"] = {**board["pins"], **given.get("pins", {})}
     board_file = json.dumps(board).encode()
@@ -401,9 +400,9 @@ def device_files(config: TableConfig, pack: packs.Pack, where: str) -> dict[str,
         "board_hash": digest(board_file),
         **{key: given[key] for key in SAME if key in given},
         "pack": rules,
-        **{key: given["dice"][key] for key in ("serial", "issued") if key in given["dice"]},
-        "dice": [config.dice.die1, config.dice.die2, config.dice.die3],
-        "eye": config.dice.eye - 1,
+        **{key: given["dice"][key] for key in ("serial", "issued") if key in given.get("dice", {})},
+        "dice": [dice.die1, dice.die2, dice.die3] if dice else [],
+        "eye": dice.eye - 1 if dice else 0,
     }
     return {BOARD_FILE: board_file, CONFIG_FILE: json.dumps(data).encode()}
 
@@ -426,9 +425,10 @@ def document_of(files: Mapping[str, bytes], where: str) -> tuple[dict[str, Any],
         data = {"format": FORMAT, "name": config.get("name", board["title"]), "board": board["name"]}
         data.update({key: config[key] for key in SAME if key in config})
         data["rules"] = rules
-        data["dice"] = {"eye": config["eye"] + 1}
-        data["dice"].update({key: config[key] for key in ("serial", "issued") if key in config})
-        data["dice"].update({f"die{number}": faces for number, faces in enumerate(config["dice"], 1)})
+        if config["dice"]:
+            dice = {key: config[key] for key in ("serial", "issued") if key in config}
+            dice.update({f"die{number}": faces for number, faces in enumerate(config["dice"], 1)})
+            data["dice"] = {"eye": config["eye"] + 1, **dice}
         if changed:
             data["pins"] = changed
     except BadInput:

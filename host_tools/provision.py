@@ -49,6 +49,6 @@ def write(folder: Path, board: str, pack: Pack, dice: list[list[str]], eye: int,
     }
     config, whole = configuration.check(data, board, held=pack)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in configuration.device_files(config, whole, board).items():
+    for name, content in configuration.device_files(config, whole).items():
         (folder / name).write_bytes(content)
     (folder / "build.txt").write_text(build_hash() + "\n", encoding="utf-8")

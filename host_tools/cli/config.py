@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shlex
 import subprocess
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 import tomlkit
 
-from dragoneye.config import digest
+from dragoneye.config import DICE_PATH, dice_set_of, digest
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack
 from dragoneye.text import show
@@ -23,6 +24,7 @@ from host_tools import configuration, table_file, wiring
 from host_tools.board_data import boards
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.configuration import BOARD_FILE, CONFIG_FILE, ConfigError, Problem
+from host_tools.diceset import DiceSet
 from host_tools.i18n import _, language
 
 if TYPE_CHECKING:
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 DEFAULT = Path("table.toml")
-# Where a table keeps the dice set that a technician has registered on it; it goes before the configuration's.
-DICE_FILE = "dice.json"
 
 
 class Place(Protocol):
@@ -97,13 +97,14 @@ class PortPlace:
         files = _device_files(data, self.where, self.folder, self.held)
         board = self._open()
         board.write(files)
-        if board.read(DICE_FILE) is not None:
+        if _registered_over(board.read(DICE_PATH.lstrip("/")), files[CONFIG_FILE]):
             words = _("{port}: the dice set that was registered on the table stays in use, not the file's dice")
             click.echo(words.format(port=self.where), err=True)
         told = self._start()
         if told is None:
             click.echo(_("{port}: written; no table runs there until the next reset").format(port=self.where), err=True)
-        elif told != digest(files[CONFIG_FILE]):
+        elif told != (digest(files[CONFIG_FILE]) if "dice" in data else ""):
+            # A table that has a fault with its configuration tells no hash.
             words = _("{port}: the table runs with the configuration {theirs}, not with {ours} that was written")
             raise BadInput(words.format(port=self.where, theirs=show(told), ours=digest(files[CONFIG_FILE])))
 
@@ -122,9 +123,23 @@ class PortPlace:
         self._start()
 
 
+def _no_dice() -> str:
+    return _("{where}: the dice are still missing; a table without them plays no round, but can learn them")
+
+
+def _registered_over(dice_file: bytes | None, config_file: bytes) -> bool:
+    """Whether a dice set that a technician has registered goes before this configuration's dice (dragoneye.config)."""
+    try:
+        return dice_file is not None and json.loads(dice_file)["over"] == dice_set_of(json.loads(config_file))["hash"]
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
 def _device_files(data: dict[str, Any], where: str, folder: Path, held: Pack | None = None) -> dict[str, bytes]:
     config, pack = configuration.check(data, where, folder, held)
-    return configuration.device_files(config, pack, where)
+    if config.dice is None:
+        click.echo(_no_dice().format(where=where), err=True)
+    return configuration.device_files(config, pack)
 
 
 def file_option(function: Function) -> Function:
@@ -242,12 +257,34 @@ def set_entry(key: str | None, value: str | None, file: Path | None, port: str |
         click.echo(_("still wrong: {why}").format(why=problem.why), err=True)
 
 
+@config.command("dice")
+@click.argument("learned", type=click.Path(dir_okay=False, path_type=Path))
+@file_option
+def take_dice(learned: Path, file: Path | None) -> None:
+    """Put the dice set LEARNED, a file of `tablectl dice learn`, into the file."""
+    dice = DiceSet.load(learned)
+    place = FilePlace(file or DEFAULT)
+    # Where no die is known yet the whole table stands there as a comment.
+    text = place.load().replace("\n# [dice]\n", "\n[dice]\n", 1)
+    entries: dict[str, Any] = {"eye": dice.eye, "serial": dice.serial, "issued": dice.issued}
+    entries.update({f"die{number}": faces for number, faces in enumerate(dice.dice, 1)})
+    for key, value in entries.items():
+        if value:
+            text = table_file.put(text, ["dice", key], value, place.where)
+    problems = configuration.problems_of(table_file.parse(text, place.where).unwrap(), place.folder)
+    caused = [problem for problem in problems if problem.key.partition(".")[0] == "dice"]
+    if caused:
+        raise ConfigError(place.where, caused)
+    place.store(text)
+    click.echo(_("{path}: has the dice set {serial}").format(path=place.where, serial=dice.serial))
+
+
 def _write_whole(file: Path, port: str, as_json: bool) -> None:
     source = FilePlace(file)
     data = table_file.parse(source.load(), source.where).unwrap()
     # Resolved here: the rule pack's file lies beside the TOML file, not on the table.
     checked, pack = configuration.check(data, source.where, source.folder)
-    files = configuration.device_files(checked, pack, source.where)
+    files = configuration.device_files(checked, pack)
     with place_of(None, port) as place:
         place.held = pack
         place.store(tomlkit.dumps(data))
@@ -318,7 +355,7 @@ def validate(file: Path | None, port: str | None, as_json: bool) -> None:
     configuration.check(data, place.where, place.folder, place.held)
     click.echo(_("{where}: right").format(where=place.where))
     if "dice" not in data:
-        click.echo(_("{where}: the dice are still missing").format(where=place.where), err=True)
+        click.echo(_no_dice().format(where=place.where), err=True)
 
 
 @config.command()

@@ -138,3 +138,18 @@ def test_files_are_written_on_the_official_image(
             config = board.read("config.json") or b""
     [told] = tablectl("config", "export", "--file", file, "--dir", str(tmp_path / "out"), "--json").rows
     assert digest(config) == told["hashes"]["config.json"]
+
+
+def test_a_table_without_dice_learns_them(tablectl: Tablectl, tmp_path: Path) -> None:
+    """From a new file to a table that has its dice: write, learn, take, write again."""
+    path, learned = str(tmp_path / "new.toml"), str(tmp_path / "a17.json")
+    tablectl("config", "new", path, "--name", "New")
+    with instant_table(tmp_path) as table:
+        port = table.port
+        assert tablectl("config", "set", "--file", path, "--port", port).code == 0
+        state = greet(port)[1]
+        assert (state["state"], state["fault"]) == ("FAULT", "CONFIG")
+        assert tablectl("dice", "learn", "--port", port, "--serial", "A-17", "--out", learned, "--auto").code == 0
+        assert tablectl("config", "dice", learned, "--file", path).code == 0
+        assert tablectl("config", "set", "--file", path, "--port", port).code == 0
+        assert greet(port)[0]["dice"]["serial"] == "A-17"

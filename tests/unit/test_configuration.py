@@ -19,7 +19,7 @@ from dragoneye.round import SETTINGS
 from dragoneye.rules import packs
 from host_tools import configuration, i18n, pins, table_file
 from host_tools.board_data import BOARDS, board_data, boards, chip_data, header_data, parts_data
-from host_tools.configuration import BOARD_FILE, CONFIG_FILE, ConfigError
+from host_tools.configuration import BOARD_FILE, CONFIG_FILE
 
 EXAMPLES = sorted((BOARDS / "examples").glob("*.toml"))
 FIRMWARE = Path(configuration.__file__).parents[1] / "firmware"
@@ -38,7 +38,7 @@ def wrong(**changes: Any) -> list[str]:
 
 def files_of(data: dict[str, Any]) -> dict[str, bytes]:
     config, pack = configuration.check(data, "test")
-    return configuration.device_files(config, pack, "test")
+    return configuration.device_files(config, pack)
 
 
 # -- what is wrong -------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def test_what_the_device_gets_is_read_back_the_same(data: dict[str, Any], tmp_pa
     back, held = configuration.document_of(files, "device")
     assert back == data
     config, pack = configuration.check(back, "device", held=held)
-    assert configuration.device_files(config, pack, "device") == files
+    assert configuration.device_files(config, pack) == files
     assert configuration.differences(table_file.parse(table_file.text_of(back), "text").unwrap(), data) == []
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
@@ -256,18 +256,21 @@ def test_a_pack_beside_the_file_is_found(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text('{"name": "mine", "base": "ca", "values": {"positions": [7, "house"]}}')
     config, pack = configuration.check(whole(rules={"pack": "mine.json"}), "file", tmp_path)
     assert (pack.name, pack["positions"]) == ("mine", 7)
-    back, held = configuration.document_of(configuration.device_files(config, pack, "file"), "device")
+    back, held = configuration.document_of(configuration.device_files(config, pack), "device")
     assert back["rules"] == {"pack": "mine.json"}
     assert configuration.problems_of(back, held=held) == []
     assert [problem.key for problem in configuration.problems_of(back)] == ["rules.pack"]
 
 
-def test_a_table_without_dice_cannot_be_written() -> None:
+def test_a_table_without_dice_can_be_written_and_does_not_play(tmp_path: Path) -> None:
     data = whole()
     del data["dice"]
-    assert configuration.problems_of(data) == []
-    with pytest.raises(ConfigError, match="test: dice is missing: a table knows its dice by their tags"):
-        files_of(data)
+    files = files_of(data)
+    assert configuration.document_of(files, "device")[0] == data
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match="there are 0 dice; three are needed"):
+        read_config(str(tmp_path / CONFIG_FILE), str(tmp_path / BOARD_FILE))
 
 
 @pytest.mark.parametrize(
