@@ -152,4 +152,10 @@ def test_a_table_without_dice_learns_them(tablectl: Tablectl, tmp_path: Path) ->
         assert tablectl("dice", "learn", "--port", port, "--serial", "A-17", "--out", learned, "--auto").code == 0
         assert tablectl("config", "dice", learned, "--file", path).code == 0
         assert tablectl("config", "set", "--file", path, "--port", port).code == 0
-        assert greet(port)[0]["dice"]["serial"] == "A-17"
+        told, state = greet(port)
+        assert told["dice_set"]["serial"] == "A-17"
+        assert (state["state"], state["fault"]) == ("FAULT", "CONFIG")
+        device = Device(port, Store(tmp_path / "rounds.db"))
+        device.request("clear", code="CONFIG")
+        assert device.refresh()["state"] == "IDLE"
+        device.close()
