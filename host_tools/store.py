@@ -51,7 +51,7 @@ Message = dict[str, Any]
 STATUSES = ("open", "settled", "void")
 # NY 9 NYCRR 5319.60: logs are kept for 90 days at least.
 KEPT_DAYS = 90
-_BATCH = 2000
+_BATCH = 500
 
 
 class StoreError(BadInput):
@@ -778,7 +778,8 @@ class Store:
                 os.fsync(file.fileno())
             os.replace(unfinished, target)
         except (sqlite3.Error, OSError) as error:
-            unfinished.unlink(missing_ok=True)
+            for left in (unfinished, unfinished.with_name(unfinished.name + "-journal")):
+                left.unlink(missing_ok=True)
             words = _operational(getattr(error, "strerror", None) or str(error))
             raise StoreError(f"{target}: {words}") from None
 

@@ -38,16 +38,23 @@ ALLOWED = {
     "boards": "boards dragoneye *",
     "host_tools.rules": "host_tools.rules host_tools.i18n dragoneye.errors dragoneye.text dragoneye.rules * " + NO_IO,
     "host_tools.i18n": "* " + NO_IO,
+    "host_tools.statistics": "* " + NO_IO,
     "host_tools.link": "host_tools.link host_tools.i18n dragoneye.errors dragoneye.text dragoneye.protocol * "
     "!sqlalchemy " + NO_CLI,
     "host_tools.device": "host_tools dragoneye !dragoneye.drivers !dragoneye.app * !host_tools.store !sqlalchemy "
     + NO_CLI,
+    "host_tools.migrations": "host_tools.migrations * !serial " + NO_CLI,
     "host_tools.store": "host_tools dragoneye !dragoneye.drivers !dragoneye.app * !serial " + NO_CLI,
     "host_tools.configuration": "host_tools.board_data host_tools.i18n host_tools.pins dragoneye !dragoneye.drivers "
     "!dragoneye.app * " + NO_IO,
     "host_tools.pins": "host_tools.board_data host_tools.i18n * " + NO_IO,
     "host_tools.table_file": "host_tools.board_data host_tools.configuration host_tools.i18n dragoneye.errors "
     "dragoneye.text * " + NO_IO,
+    # What is made of the record: numbers and files, told by the commands.
+    **dict.fromkeys(
+        ("host_tools.audit", "host_tools.export", "host_tools.fairness", "host_tools.report"),
+        "host_tools dragoneye !dragoneye.drivers !dragoneye.app * !serial !sqlalchemy !host_tools.device " + NO_CLI,
+    ),
     "host_tools": "host_tools dragoneye boards !dragoneye.drivers !dragoneye.app *",
 }
 
