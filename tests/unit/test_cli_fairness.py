@@ -6,7 +6,6 @@ import csv
 import hashlib
 import re
 import sqlite3
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -40,9 +39,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def place(made: Path, tmp_path: Path) -> Iterator[None]:
+def place(made: Path, tmp_path: Path) -> None:
     (tmp_path / "rounds.db").write_bytes(made.read_bytes())
-    return
 
 
 def test_figures_are_those_of_the_rolls(made: Path) -> None:

@@ -16,12 +16,15 @@ from typing import Any
 
 import pytest
 
+from dragoneye.rules.packs import load
 from host_tools import export
 from host_tools import store as store_module
+from host_tools.audit import audit
 from host_tools.store import Search, Store, StoreError
 from tests.synthetic import fill, history
 from tests.unit.conftest import Tablectl
-from tests.unit.test_store import UID, many, take_all
+from tests.unit.test_store import UID, chained, many, take_all
+from tests.unit.test_store import record as record_of
 
 A, B = "E660000000000001", "E660000000000002"
 ROUNDS = 90
@@ -104,6 +107,57 @@ def test_searches_use_an_index(made: Path) -> None:
         assert "USING INDEX ix_rounds" in plan
         assert "TEMP B-TREE" not in plan
     connection.close()
+
+
+def test_dice_sets_have_the_serials_that_the_table_tells(tmp_path: Path, tablectl: Tablectl) -> None:
+    """A change is told as the streak's end and as the set, or as one of them; the same dice again are no new set."""
+    result: dict[str, Any] = {
+        "shaker": 1,
+        "dice": [1, 2, 3],
+        "eye": 0,
+        "total": 6,
+        "net": 0,
+        "manual": None,
+        "rows": [],
+    }
+    result.update(level=0, streak={"count": 0, "parts": [], "gone": []}, before=0)
+    records: list[dict[str, Any]] = []
+
+    def tell(kind: str, **data: Any) -> None:
+        records.append(record_of(len(records) + 1, kind, **data))
+
+    def roll(number: int) -> None:
+        tell("opened", round=number, shaker=1)
+        tell("settled", round=number, **result)
+
+    def dice(serial: str, tags: str) -> None:
+        tell("dice", serial=serial, issued="2026-05-17T20:00:00Z", hash=tags, eye=0, found=False)
+
+    dice("DX-1", "aa")
+    roll(1)
+    dice("DX-1", "aa")
+    roll(2)
+    tell("streak", why="dice changed", position=0, streak={"count": 0, "parts": [], "gone": []})
+    dice("DX-2", "bb")
+    roll(3)
+    dice("DX-3", "cc")
+    dice("DX-4", "dd")
+    roll(4)
+    tell("streak", why="dice changed, streak kept", position=0, streak={"count": 0, "parts": [], "gone": []})
+    roll(5)
+    store = Store(tmp_path / "rounds.db")
+    assert all(take_all(store, chained(records)))
+    assert [(one["round"], one["dice_set"]) for one in store.rounds(UID)] == [(1, 1), (2, 1), (3, 2), (4, 3), (5, 4)]
+    assert [one["serial"] for one in store.dice_sets(UID)] == ["DX-1", "DX-2", "DX-4", None]
+    # The auditor numbers them by itself.
+    assert not [one for one in audit(store, [load("nj")]).findings if "dice_set" in one.what]
+    store.close()
+    assert [row["round"] for row in tablectl("rounds", "--json", "--dice-set", "DX-4").rows] == [4]
+    assert (
+        tablectl("rounds", "--dice-set", "DX-9")
+        .refusal()
+        .endswith('there is no dice set "DX-9"; there are 1 (DX-1), 2 (DX-2), 3 (DX-4), 4')
+    )
 
 
 # Exporting
