@@ -469,10 +469,14 @@ class App:
             self.controller.table.leaving = False
 
     async def _read(self, roll, step):
-        tags = await self.board.reader.scan(step)
-        self.report(self.controller.table.tags, roll, tags)
-        # The next pass shall not wait for the table's next turn.
-        self._effects()
+        table = self.controller.table
+        while True:
+            tags = await self.board.reader.scan(step)
+            self.report(table.tags, roll, tags)
+            # The next pass shall not wait for the table's next turn.
+            if not table.effects or table.effects[0][0] != round.READ:
+                return
+            roll, step = table.effects.pop(0)[1]
 
 
 def _build():

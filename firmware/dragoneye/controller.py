@@ -432,6 +432,9 @@ class Controller:
         self._now = now
         if self._out:
             return self._out.pop(0)
+        if self.table.state == protocol.READING:
+            # Nothing unasked while the dice are read: making a frame would hold up the readers for many milliseconds.
+            return None
         line = None
         try:
             line = self._next_event(now)

@@ -122,7 +122,7 @@ class MFRC522:
         self._transfer = spi.write_readinto
         self._select = select
         self._irq = irq
-        self._off_at = ticks_us()
+        self.off_at = ticks_us()
         self._state = bytearray(len(_VERSION))
         self._framing = bytearray((0x0D << 1, 0))
         self._status = bytearray(len(_STATUS))
@@ -158,7 +158,7 @@ class MFRC522:
     def off(self):
         """The field goes off."""
         self._put(_FIELD_OFF)
-        self._off_at = ticks_us()
+        self.off_at = ticks_us()
 
     # -- frames ----------------------------------------------------------------------------------------------------
 
@@ -313,17 +313,21 @@ class MFRC522:
 
     # -- a pass ----------------------------------------------------------------------------------------------------
 
-    async def inventory(self, gain_db):
+    async def inventory(self, gain_db, off_at=None):
         """One pass: the set of UIDs in the field as upper-case hex, or None when they were not all told apart.
 
         A UID is in it only when its tag has answered its SELECT. The field is on during the pass alone. Gives way to
         other tasks while the field comes up and after each tag. Raises ReaderFault.
+
+        `off_at` is when the last field went off that these tags may have lain in, this reader's own if not given: a tag
+        that was put to sleep there may still sleep FIELD_OFF_US later.
         """
         self.check()
         if self._state[2] & 0x03:
             # The last pass could not end: its tags must forget it.
             self.off()
-        left = FIELD_OFF_US - ticks_diff(ticks_us(), self._off_at)
+            off_at = None
+        left = FIELD_OFF_US - ticks_diff(ticks_us(), self.off_at if off_at is None else off_at)
         if 0 < left <= FIELD_OFF_US:
             await asyncio.sleep_ms(1 + left // 1000)
         self._put(_FIELD_ON)

@@ -36,6 +36,7 @@ class Readers:
         reset(1)
         # A pass whose roll has ended meanwhile goes on to its end before the next one may begin.
         self._lock = asyncio.Lock()
+        self._last = self.chips[0]
 
     async def scan(self, step=0):
         """One pass over all readers: the set of UIDs seen as upper-case hex, or None when not all were told apart.
@@ -45,8 +46,13 @@ class Readers:
         gain = self.gains[min(step, len(self.gains) - 1)]
         seen = set()
         async with self._lock:
+            # Fields may overlap. A tag that one reader has put to sleep need not wake up for the next one in the same
+            # pass, but all must be awake for the next pass.
+            off_at = self._last.off_at
             for chip in self.chips:
-                tags = await chip.inventory(gain)
+                self._last = chip
+                tags = await chip.inventory(gain, off_at)
+                off_at = None
                 if tags is None:
                     return None
                 seen |= tags
@@ -66,7 +72,9 @@ class Readers:
                 rows.append(row)
                 try:
                     row["version"] = chip.version()
-                    tags = await chip.inventory(gain)
+                    off_at = self._last.off_at
+                    self._last = chip
+                    tags = await chip.inventory(gain, off_at)
                     if tags is not None:
                         row["tags"] = sorted(tags)
                 except ReaderFault:
