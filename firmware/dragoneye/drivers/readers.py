@@ -49,10 +49,9 @@ class Readers:
             # Fields may overlap. A tag that one reader has put to sleep need not wake up for the next one in the same
             # pass, but all must be awake for the next pass.
             off_at = self._last.off_at
-            for chip in self.chips:
+            for place, chip in enumerate(self.chips):
                 self._last = chip
-                tags = await chip.inventory(gain, off_at)
-                off_at = None
+                tags = await chip.inventory(gain, None if place else off_at)
                 if tags is None:
                     return None
                 seen |= tags
