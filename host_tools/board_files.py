@@ -19,7 +19,7 @@ from serial import SerialException
 from dragoneye import protocol
 from dragoneye.errors import BadInput
 from host_tools.i18n import _
-from host_tools.link import Link, LinkError, Message, Prompt, SerialTransport
+from host_tools.link import Link, LinkClosed, LinkError, Message, Prompt, SerialTransport
 
 # States in which a table may be stopped: no round is open.
 MAY_STOP = (protocol.IDLE, protocol.SETTLED, protocol.FAULT)
@@ -41,19 +41,56 @@ def greet(port: str) -> tuple[Message, Message]:
         link.close()
 
 
-def may_stop(port: str) -> bool:
-    """True when a table runs on the port and may be stopped, False when MicroPython's prompt answers.
+def stop_table(port: str) -> bool:
+    """Let a table restart into maintenance, where the watchdog is not armed. False when no table runs there, but the
+    prompt answers or maintenance waits for it already.
 
     Raises BadInput while a round is open, and LinkError when nothing answers.
     """
+    link = Link(SerialTransport(port), lambda record, chain: False)
     try:
-        _table, state = greet(port)
+        link.hello(0, 0)
+        state = link.request("status")
+        if state.get("state") not in MAY_STOP:
+            words = _("{port}: a round is open, the table is {state}; finish it first")
+            raise BadInput(words.format(port=port, state=state.get("state")))
+        link.request("maintenance")
+        _wait_for_maintenance(link)
     except Prompt:
         return False
-    if state.get("state") not in MAY_STOP:
-        words = _("{port}: a round is open, the table is {state}; finish it first")
-        raise BadInput(words.format(port=port, state=state.get("state")))
+    except LinkClosed:
+        # A Pico's own USB goes with the reset. A Ctrl-C before main.py has done its part would come too early.
+        wait_for_port(port)
+        link = Link(SerialTransport(port), lambda record, chain: False)
+        _wait_for_maintenance(link)
+    except LinkError:
+        if link.in_maintenance:
+            return False
+        raise
+    finally:
+        link.close()
     return True
+
+
+def _wait_for_maintenance(link: Link) -> None:
+    end = time.monotonic() + COME_BACK_S
+    while not link.in_maintenance:
+        if time.monotonic() >= end:
+            raise LinkError(_("the table does not restart for maintenance"))
+        link.poll(0.05)
+
+
+def wait_for_port(port: str) -> None:
+    """After a reset: wait until the port is there again."""
+    end = time.monotonic() + COME_BACK_S
+    while True:
+        try:
+            SerialTransport(port).close()
+            return
+        except LinkError:
+            if time.monotonic() >= end:
+                raise
+        time.sleep(0.05)
 
 
 class BoardFiles:
@@ -64,7 +101,7 @@ class BoardFiles:
 
     def __init__(self, port: str) -> None:
         self.port = port
-        self.ran = may_stop(port)
+        self.ran = stop_table(port)
         with self._told():
             self._prompt = RawPrompt(port, timeout=10)
             try:
@@ -132,15 +169,7 @@ class BoardFiles:
             self._prompt.exec_raw_no_follow("import machine\nmachine.reset()")
             self._drain(GONE_S)
         self.close()
-        end = time.monotonic() + COME_BACK_S
-        while True:
-            try:
-                SerialTransport(self.port).close()
-                return
-            except LinkError:
-                if time.monotonic() >= end:
-                    raise
-            time.sleep(0.05)
+        wait_for_port(self.port)
 
     def close(self) -> None:
         """Give the port back."""
