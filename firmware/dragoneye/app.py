@@ -46,6 +46,7 @@ SIGNAL_MS = 25
 READERS_MS = 1000
 
 JOURNAL = "/journal"
+TASKS = ("input", "output", "table", "memory", "signals")
 
 
 class Clock:
@@ -148,9 +149,7 @@ class App:
         self.board.watch(config.get("watchdog_ms", WATCHDOG_MS))
         self.console = Console()
         journal = MeteredJournal(JOURNAL, round.fold, round.initial)
-        self.meters = {
-            name: Meter(lambda: journal.meter.total_us) for name in ("input", "output", "table", "memory", "signals")
-        }
+        self.meters = {name: Meter(lambda: journal.meter.total_us) for name in TASKS}
         self.journal_meter = journal.meter
         self.signals = Signals(self.board.ring.pixels)
         # Since the start; what a part is good for is counted in these.
@@ -221,6 +220,7 @@ class App:
         }
 
     def _save_dice(self, stored):
+        self.board.still()
         return write_dice(stored, self._dice_over)
 
     def _named(self, tags):
