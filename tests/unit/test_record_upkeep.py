@@ -106,6 +106,12 @@ def test_searches_use_an_index(made: Path) -> None:
         plan = " ".join(str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {query}"))
         assert "USING INDEX ix_rounds" in plan
         assert "TEMP B-TREE" not in plan
+    for query in (
+        "SELECT * FROM events WHERE uid = 'x' AND round = 5 ORDER BY id",
+        "SELECT id, kind, body FROM events WHERE uid = 'x' AND round IN (5, 6, 7)",
+    ):
+        plan = " ".join(str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {query}"))
+        assert plan == "SEARCH events USING INDEX ix_events_round (uid=? AND round=?)"
     connection.close()
 
 

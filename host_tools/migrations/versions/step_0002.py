@@ -10,7 +10,7 @@ down_revision = "0001"
 
 _INDEXES = (
     ("ix_events_kind", "events", ["kind", "uid", "id"]),
-    ("ix_events_round", "events", ["uid", "round"]),
+    ("ix_events_round", "events", ["uid", "round", "id"]),
     ("ix_rounds_utc", "rounds", ["utc", "number"]),
     ("ix_rounds_table", "rounds", ["uid", "utc", "number"]),
     ("ix_rounds_status", "rounds", ["status", "utc", "number"]),
