@@ -14,6 +14,7 @@ from dragoneye.errors import BadInput
 from host_tools import i18n
 from host_tools.cli.helptext import in_language
 from host_tools.cli.output import print_json
+from host_tools.rules.check import shown
 
 # command -> module of host_tools.cli with a click command of that name; loaded when it is used, so that
 # `tablectl seats` does not wait for the database.
@@ -70,14 +71,23 @@ class Commands(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.UsageError(
                 i18n._("there is no command {name}; there are {names}").format(
-                    name=ascii(args[0]), names=", ".join(sorted(COMMANDS))
+                    name=shown(args[0]), names=", ".join(sorted(COMMANDS))
                 ),
                 ctx,
             )
         return super().resolve_command(ctx, args)
 
 
-def _language_of_environment() -> str:
+def _language_of_line(words: list[str]) -> str:
+    """The language that `--lang` names anywhere on the line, else the environment's."""
+    for place, word in enumerate(words):
+        if word == "--":
+            break
+        named = word[len("--lang=") :] if word.startswith("--lang=") else ""
+        if word == "--lang" and place + 1 < len(words):
+            named = words[place + 1]
+        if named in i18n.LANGUAGES:
+            return named
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
         value = os.environ.get(name, "")
         if value:
@@ -92,7 +102,7 @@ def _language_of_environment() -> str:
     type=click.Choice(i18n.LANGUAGES),
     is_eager=True,
     expose_value=False,
-    callback=lambda _ctx, _param, lang: i18n.set_language(lang or _language_of_environment()),
+    callback=lambda _ctx, _param, lang: i18n.set_language(lang) if lang else None,
     help="Language of what is printed (default: LANG, or en).",
 )
 def cli() -> None:
@@ -101,6 +111,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; bad input ends with one clear line and exit code 2."""
+    i18n.set_language(_language_of_line(sys.argv[1:]))
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -404,13 +404,14 @@ class _TableAudit:
             self.done.tile_hands += len(hands["players"])
             if result is not None:
                 order = seating.order_of_pack(result["total"], self.pack)
-                if (hands["start"], hands["deal"], hands["action"]) != (order.start, [*order.deal], [*order.action]):
+                action = seating.hands_in_play(order, [player["position"] + 1 for player in hands["players"]]).action
+                if (hands["start"], hands["deal"], hands["action"]) != (order.start, [*order.deal], [*action]):
                     self.find(_("the deal is not the one that the dice total gives"), number)
             if not hands["players"]:
                 return
-            bank = _hands(hands["bank"])
+            bank = _hands(hands["bank"], self.pack)
             for player in hands["players"]:
-                settled = tiles.settle(_hands(player), bank, player["stake"], self.pack)
+                settled = tiles.settle(_hands(player, self.pack), bank, player["stake"], self.pack)
                 ours = {"result": settled.result, "net": settled.net, "commission": settled.commission}
                 if any(player[key] != ours[key] for key in ours):
                     self.find(
@@ -430,5 +431,5 @@ def _put_back(row: Message, rows: Iterator[Message]) -> Iterator[Message]:
     yield from rows
 
 
-def _hands(told: Message) -> tiles.Hands:
-    return tiles.parse_hands({"high": told["high"], "low": told["low"]}, "")
+def _hands(told: Message, pack: Pack) -> tiles.Hands:
+    return tiles.parse_hands({"high": told["high"], "low": told["low"]}, "", pack["zero_rule"])

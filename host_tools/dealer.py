@@ -222,20 +222,20 @@ class Dealer:
 def deal_tiles(plan: Plan, total: int, pack: Pack, player_way: str = "max_low", bank_way: str = "foxwoods") -> Message:
     """Deal and settle the tile hands of a round: every seat is dealt, those without a bet are collected.
 
-    Deal position 1 is the bank; player position k is deal position k + 1. Hands are set by house ways. Returns
+    The action passes on to the next position with a bet. Deal position 1 is the bank; player position k is deal
+    position k + 1, so a tile bet needs k below the number of deal positions. Hands are set by house ways. Returns
     {"start", "deal", "action", "bank": {"high", "low", "rule"}, "players": [{"position", "high", "low", "rule",
     "stake", "result", "net", "commission"}]} with faces as text and money in cents.
     """
     order = seating.order_of_pack(total, pack)
+    action = seating.hands_in_play(order, [position + 1 for position in plan.tile_bets]).action
     # A table of eight gets all 32 tiles; with fewer positions the last stacks stay.
     hands = {position: plan.tiles[4 * index : 4 * index + 4] for index, position in enumerate(order.deal)}
     bank = houseway.load(bank_way).set(hands[1], pack["zero_rule"])
     ways = houseway.load(player_way)
     players = []
-    for deal_position in order.action:
+    for deal_position in action:
         position = deal_position - 1
-        if position not in plan.tile_bets:
-            continue
         mine = ways.set(hands[deal_position], pack["zero_rule"])
         stake = plan.tile_bets[position]
         settled = tiles.settle(mine, bank, stake, pack)
@@ -253,7 +253,7 @@ def deal_tiles(plan: Plan, total: int, pack: Pack, player_way: str = "max_low", 
     return {
         "start": order.start,
         "deal": list(order.deal),
-        "action": list(order.action),
+        "action": list(action),
         "bank": {**bank.as_dict(), "rule": bank.rule},
         "players": players,
     }

@@ -163,24 +163,13 @@ class History:
         assert (self.locked, self.open, dice) == (True, data["round"], self.dice[data["round"]]), data
         assert (data["before"], data["shaker"]) == (before, self.shaker), data
         held = {position: stakes["bonus"] for position, stakes in self.bets.items() if "bonus" in stakes}
-        rows: list[tuple[int, str, int, int]] = [
-            (
-                position,
-                wager,
-                stake,
-                restated.odds_to_one(
-                    wager,
-                    tuple(dice),
-                    data["eye"],
-                    position,
-                    restated.role_of(position, self.shaker),
-                    min(before, 5),
-                    OPTIONS,
-                ),
-            )
-            for position, stakes in self.bets.items()
-            for wager, stake in stakes.items()
-        ]
+        rows = []
+        for position, stakes in self.bets.items():
+            role = restated.role_of(position, self.shaker)
+            for wager, stake in stakes.items():
+                odds = restated.odds_to_one(wager, tuple(dice), data["eye"], position, role, min(before, 5), OPTIONS)
+                if odds is not None:
+                    rows.append((position, wager, stake, odds))
         assert sorted(map(tuple, data["rows"])) == sorted(rows), data
         assert data["net"] == sum(stake * (odds or -1) for _position, _wager, stake, odds in rows), data
         if len(set(dice)) > 1:

@@ -4,12 +4,38 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Any, BinaryIO
 
 import click
 
 from host_tools.cli.output import print_json, run_batch
 from host_tools.i18n import _
+
+
+class CaseCommand(click.Command):
+    """A command that says which option of several values was given too few or too many of them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        takes_words = any(isinstance(one, click.Argument) for one in self.params)
+        several = {
+            flag: option
+            for option in self.params
+            if isinstance(option, click.Option) and option.nargs > 1
+            for flag in option.opts
+        }
+        for place, word in enumerate(args):
+            if word in several:
+                values = list(takewhile(lambda value: not value.startswith("--"), args[place + 1 :]))
+                needed = several[word].nargs
+                if len(values) < needed or (len(values) > needed and not takes_words):
+                    raise click.UsageError(
+                        _("{option} has {count} values; needed: {needed}").format(
+                            option=word, count=len(values), needed=needed
+                        ),
+                        ctx,
+                    )
+        return super().parse_args(ctx, args)
 
 
 def answer(

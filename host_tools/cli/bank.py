@@ -49,7 +49,8 @@ def decides(
     def show(result: dict[str, Any]) -> None:
         words = {"front": _("the front bank decides"), "second": _("the second bank decides")}
         console().print(
-            _("{who}: {share} of {action} takes {needed}, and the front bank covers {front}").format(
+            _("{who}: {share} of {action} takes {needed}, and the front bank covers {front} (rule pack {pack})").format(
+                pack=result["pack"],
                 who=words[result["decides"]],
                 share=percent(Fraction(result["share_percent"], 100), 0),
                 action=money(result["action"]),
@@ -83,7 +84,8 @@ def covers(
     A batch line is {"banks":[60000,30000],"bets":[[2,50000],[3,50000]]}.
     """
 
-    places = pack_with(pack, options)["positions"]
+    chosen = pack_with(pack, options)
+    places = chosen["positions"]
 
     def handle(case: Any) -> dict[str, Any]:
         parts = fields(case, ("banks", "bets"))
@@ -102,7 +104,8 @@ def covers(
                     "returned": one.returned,
                 }
                 for one in banking.cover(checked, filled(parts["banks"], "banks"))
-            ]
+            ],
+            "pack": chosen.name,
         }
 
     def show(result: dict[str, Any]) -> None:
@@ -115,35 +118,58 @@ def covers(
                 " + ".join(money(part) for part in one["by_bank"]),
             )
         console().print(rows)
+        console().print(_("rule pack {name}, {positions} deal positions").format(name=chosen.name, positions=places))
 
     case = {"banks": list(banks), "bets": [_bet(bet) for bet in bets]} if banks or bets else {}
     answer(case or None, batch, handle, show, as_json)
 
 
 @bank.command("next")
-@click.option("--last", type=int, required=True, help="Seat of the last bank; 1 is the house dealer.")
+@click.option("--last", type=int, help="Seat of the last bank; 1 is the house dealer.")
 @click.option("--accepts", type=int, multiple=True, help="A seat that would take the bank (repeat).")
 @click.option("--played", type=int, multiple=True, help="A seat that played the last round (default: all).")
-@click.option("--again", is_flag=True, help="The last bank may keep the bank for a second round.")
+@click.option(
+    "--again", is_flag=True, help="The last bank may keep the bank for a second round: it is asked first, else last."
+)
 @click.option("--positions", type=int, help="Seats with the dealer's (default: the pack's).")
 @rules_options("ca")
+@batch_option
 @json_option
 def next_bank(
-    last: int,
+    last: int | None,
     accepts: tuple[int, ...],
     played: tuple[int, ...],
     again: bool,
     positions: int | None,
     pack: str,
     options: Options,
+    batch: BinaryIO | None,
     as_json: bool,
 ) -> None:
-    """Who banks next: the offer goes round in the count direction; the house dealer banks when nobody takes it."""
-    places = pack_with(pack, options)["positions"] if positions is None else positions
+    """Who banks next: the offer goes round in the count direction; the house dealer banks when nobody takes it.
 
-    def handle(_case: Any) -> dict[str, Any]:
-        found = banking.offer(last, places, accepts, played or None, int(again))
-        return {"bank": found.bank, "offered": list(found.offered)}
+    It goes all the way round, so the last bank is asked again after all the others. A batch line is
+    {"last":3,"accepts":[5]}, with "played":[2,3], "again":true and "positions":7 if they matter.
+    """
+    chosen = pack_with(pack, options)
+
+    def handle(case: Any) -> dict[str, Any]:
+        parts = fields(case, ("last",), ("accepts", "played", "again", "positions"))
+        for name in ("accepts", "played"):
+            if not isinstance(parts.get(name, []), list):
+                raise BadInput(
+                    _("{name} is {value}; needed: a list of seats").format(name=name, value=shown(parts[name]))
+                )
+        if not isinstance(parts.get("again", False), bool):
+            raise BadInput(_("again is {value}; allowed: true or false").format(value=shown(parts["again"])))
+        found = banking.offer(
+            parts["last"],
+            parts.get("positions", chosen["positions"]),
+            parts.get("accepts", []),
+            parts.get("played"),
+            int(parts.get("again", False)),
+        )
+        return {"bank": found.bank, "offered": list(found.offered), "pack": chosen.name}
 
     def show(result: dict[str, Any]) -> None:
         console().print(_("offered to: {seats}").format(seats=" ".join(map(str, result["offered"])) or "-"))
@@ -152,4 +178,13 @@ def next_bank(
         else:
             console().print(_("seat {bank} banks").format(**result))
 
-    answer(True, None, handle, show, as_json)
+    case: dict[str, Any] = {}
+    if last is not None or accepts or played or again or positions is not None:
+        if last is None:
+            raise click.UsageError(_("bank next needs --last, or --batch"))
+        case = {"last": last, "accepts": list(accepts), "again": again}
+        if played:
+            case["played"] = list(played)
+        if positions is not None:
+            case["positions"] = positions
+    answer(case or None, batch, handle, show, as_json)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import click
 
+from dragoneye.errors import BadInput
 from dragoneye.rules.packs import NAMES, Pack, load
+from dragoneye.text import show as text_show
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.i18n import _
 
@@ -52,6 +55,19 @@ def pack_with(pack: str, options: Options) -> Pack:
     return changed
 
 
+def pack_of_case(case: dict[str, Any], pack: Pack) -> Pack:
+    """The pack of a batch's case: its own "pack" and "options" win over `pack`. Raises BadInput."""
+    if "pack" in case:
+        if not isinstance(case["pack"], str):
+            raise BadInput(_("pack: {value}; allowed: the name of a rule pack").format(value=text_show(case["pack"])))
+        pack = _loaded(case["pack"])
+    changed: Pack = pack.with_options(case.get("options", {}))
+    return changed
+
+
+_loaded = lru_cache(maxsize=32)(load)
+
+
 @click.group()
 def packs() -> None:
     """Rule packs: every doubtful point as a value with its source."""
@@ -63,7 +79,8 @@ def list_packs(as_json: bool) -> None:
     """The packs that come with the program."""
     loaded = [load(name) for name in NAMES]
     if as_json:
-        print_json([{"name": pack.name, "title": pack.title} for pack in loaded])
+        for pack in loaded:
+            print_json({"name": pack.name, "title": pack.title})
         return
     for pack in loaded:
         console().print(f"{pack.name}  {_(pack.title)}")

@@ -8,7 +8,7 @@ import click
 
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack
-from host_tools.cli.answer import answer
+from host_tools.cli.answer import CaseCommand, answer
 from host_tools.cli.output import batch_option, console, json_option
 from host_tools.cli.packs import Options, pack_with, rules_options
 from host_tools.i18n import _
@@ -16,7 +16,7 @@ from host_tools.rules import seating
 from host_tools.rules.check import fields, shown
 
 
-@click.command()
+@click.command(cls=CaseCommand)
 @click.option("--total", type=int, help="Total of the three dice, 3 to 18.")
 @click.option("--dice", type=int, nargs=3, metavar="D D D", help="The three dice instead of their total.")
 @click.option("--positions", type=int, help="Deal positions at the table, 6 to 8 (default: the pack's).")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
+from fractions import Fraction
 from typing import Any, BinaryIO, TypeVar
 
 import click
 
 from dragoneye.errors import BadInput
-from host_tools.cli.answer import answer
+from host_tools.cli.answer import CaseCommand, answer
 from host_tools.cli.numbers import money, percent
 from host_tools.cli.output import batch_option, console, json_option, parse_json, print_json, table
 from host_tools.cli.packs import Options, pack_with, rules_options
@@ -17,6 +18,7 @@ from host_tools.i18n import _
 from host_tools.rules import clauses, houseway, tile_table, tiles_text
 from host_tools.rules import tiles as rules
 from host_tools.rules.check import fields, filled, shown
+from host_tools.rules.tile_names import faces as faces_of
 from host_tools.rules.tile_names import tile_name
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -44,6 +46,21 @@ def _strength(name: str, strength: int, zero_rule: str) -> str:
     )
 
 
+def _read_as(hands: list[tuple[Any, rules.Pair]]) -> list[list[str]]:
+    """The faces that stand for the hands' texts, where a text is a name that several faces share; else nothing."""
+    shared = any(len(faces_of(text)) > 1 for texts, _pair in hands for text in texts)
+    return [[tile.face for tile in pair] for _texts, pair in hands] if shared else []
+
+
+def _print_reading(result: dict[str, Any]) -> None:
+    if "read_as" in result:
+        console().print(
+            _("read as {tiles}; every reading of the names has the same rank").format(
+                tiles=" / ".join(" + ".join(pair) for pair in result["read_as"])
+            )
+        )
+
+
 def _names(faces: list[str]) -> str:
     return " + ".join(tile_name(face) for face in faces)
 
@@ -58,16 +75,20 @@ def rank_hand(hand: tuple[str, ...], pack: str, options: Options, batch: BinaryI
     zero_rule = pack_with(pack, options)["zero_rule"]
 
     def handle(case: Any) -> dict[str, Any]:
-        found = rules.rank(*rules.parse_pair(case), zero_rule)
+        (pair,) = rules.parse_pairs([(case, _("hand"))], zero_rule)
+        found = rules.rank(*pair, zero_rule)
+        read_as = _read_as([(case, pair)])
         return {
             "strength": found.strength,
             "kind": found.kind,
             "pair_rank": found.pair_rank,
             "value": found.value,
             "name": found.name,
+            **({"read_as": read_as} if read_as else {}),
         }
 
     def show(result: dict[str, Any]) -> None:
+        _print_reading(result)
         console().print(_strength(result["name"], result["strength"], zero_rule))
 
     answer(hand, batch, handle, show, as_json)
@@ -84,18 +105,26 @@ def compare(hands: tuple[str, ...], pack: str, options: Options, batch: BinaryIO
 
     def handle(case: Any) -> dict[str, Any]:
         if case is hands:
-            four = rules.parse_tiles(case, 4, _("the case"))
-            case = {"first": [four[0].face, four[1].face], "second": [four[2].face, four[3].face]}
+            if len(hands) != 4:
+                raise BadInput(
+                    _("there are {count} tiles; needed: 4, two of the first hand and two of the second").format(
+                        count=len(hands)
+                    )
+                )
+            case = {"first": list(hands[:2]), "second": list(hands[2:])}
         parts = fields(case, ("first", "second"))
-        first, second = rules.parse_pair(parts["first"], "first"), rules.parse_pair(parts["second"], "second")
+        first, second = rules.parse_pairs([(parts[which], which) for which in ("first", "second")], zero_rule)
+        read_as = _read_as([(parts["first"], first), (parts["second"], second)])
         return {
             "result": rules.compare(first, second, zero_rule),
             "first": rules.rank(*first, zero_rule).name,
             "second": rules.rank(*second, zero_rule).name,
             "clause": rules.deciding_clause(first, second, zero_rule, text),
+            **({"read_as": read_as} if read_as else {}),
         }
 
     def show(result: dict[str, Any]) -> None:
+        _print_reading(result)
         words = {"first": _("the first hand is higher"), "second": _("the second hand is higher"), "copy": _("a copy")}
         clause = f"zero_rule {zero_rule}" if result["clause"] == "zero_rule" else result["clause"]
         console().print(f"{result['first']} / {result['second']}: {words[result['result']]}, {clause}")
@@ -129,7 +158,7 @@ def set_hand(
     answer(four, batch, handle, show, as_json)
 
 
-@tiles.command()
+@tiles.command(cls=CaseCommand)
 @click.option("--player", nargs=4, metavar="HIGH HIGH LOW LOW", help="The player's tiles, high hand first.")
 @click.option("--bank", nargs=4, metavar="HIGH HIGH LOW LOW", help="The bank's tiles, high hand first.")
 @click.option("--stake", type=int, help="The player's stake in cents.")
@@ -156,7 +185,7 @@ def settle(
 
     def handle(case: Any) -> dict[str, Any]:
         parts = fields(case, ("player", "bank", "stake"))
-        mine, theirs = (rules.parse_hands(parts[who], who) for who in ("player", "bank"))
+        mine, theirs = (rules.parse_hands(parts[who], who, chosen["zero_rule"]) for who in ("player", "bank"))
         done = rules.settle(mine, theirs, parts["stake"], chosen)
         return {
             "result": done.result,
@@ -211,14 +240,17 @@ def settle_table(
     by the house way.
     "banks":[60000,30000] are the cents of the front bank and those behind it; "player_banks":true makes them pay
     commission on what they win.
+
+    A net is after the commission that its owner pays. The house's is the commission, and the bank's net where neither
+    "banks" nor "player_banks" says that others bank.
     """
     way = houseway.load(house_way)
-    chosen = pack_with(pack, options)
+    chosen, text = pack_with(pack, options), clauses.of_pack(pack)
 
     def hands_of(value: Any, what: str) -> rules.Hands:
         if isinstance(value, list):
             return way.set(rules.parse_tiles(value, 4, what), chosen["zero_rule"])
-        return rules.parse_hands(value, what)
+        return rules.parse_hands(value, what, chosen["zero_rule"])
 
     def handle(one: Any) -> dict[str, Any]:
         parts = fields(one, ("bank", "players"), ("banks", "player_banks"))
@@ -240,6 +272,7 @@ def settle_table(
             "players": [
                 {
                     **asdict(result),
+                    "signal": result.signal if text.signals else None,
                     "high_tiles": player.hands.as_dict()["high"],
                     "low_tiles": player.hands.as_dict()["low"],
                     "rule": player.hands.rule,
@@ -250,6 +283,8 @@ def settle_table(
             "bank_nets": list(done.bank_nets),
             "bank_commissions": list(done.bank_commissions),
             "commission": done.commission,
+            "house_net": done.house_net,
+            "house_banks": "banks" not in parts and not parts.get("player_banks", False),
         }
 
     def show(result: dict[str, Any]) -> None:
@@ -263,7 +298,7 @@ def settle_table(
         console().print(f"{_('bank')}: {_names(result['bank']['high'])} / {_names(result['bank']['low'])}")
         rows = table(
             _("deal position"), _("high hand"), _("low hand"), _("result"), _("net"), _("commission"), _("returned"),
-            _("dealer"),
+            *([_("dealer")] if text.signals else []),
         )  # fmt: skip
         for one in result["players"]:
             rows.add_row(
@@ -274,10 +309,17 @@ def settle_table(
                 money(one["net"]),
                 money(one["commission"]),
                 money(one["returned"]),
-                signals[one["signal"]],
+                *([signals[one["signal"]]] if one["signal"] else []),
             )
         console().print(rows)
-        console().print(_("bank net: {nets}").format(nets=" / ".join(money(net) for net in result["bank_nets"])))
+        nets, paid = (" / ".join(map(money, result[key])) for key in ("bank_nets", "bank_commissions"))
+        if result["house_banks"]:
+            console().print(_("bank net: {nets}; the bank is the house and pays no commission").format(nets=nets))
+            house = _("house net: {net}, the bank's and the commission of {commission}")
+        else:
+            console().print(_("bank net: {nets}, after its commission of {paid}").format(nets=nets, paid=paid))
+            house = _("house net: {net}, the commission of everybody")
+        console().print(house.format(net=money(result["house_net"]), commission=money(result["commission"])))
 
     answer(parse_json(case, "CASE") if case is not None else None, batch, handle, show, as_json)
 
@@ -296,14 +338,18 @@ def explain(
     zero_rule, text = pack_with(pack, options)["zero_rule"], clauses.of_pack(pack)
 
     def handle(case: Any) -> dict[str, Any]:
+        if isinstance(case, (list, tuple)) and len(case) not in (2, 4):
+            raise BadInput(_("the case has {count} tiles; needed: 2 or 4").format(count=len(case)))
         if isinstance(case, (list, tuple)) and len(case) == 2:
-            pair = rules.parse_pair(case)
+            (pair,) = rules.parse_pairs([(case, _("hand"))], zero_rule)
             found = rules.rank(*pair, zero_rule)
+            read_as = _read_as([(case, pair)])
             return {
                 "name": found.name,
                 "strength": found.strength,
                 "because": tiles_text.reasons(pair, zero_rule, text),
                 "source": _(text.title),
+                **({"read_as": read_as} if read_as else {}),
             }
         hand = rules.parse_tiles(case, 4, _("hand"))
         hands = way.set(hand, zero_rule)
@@ -320,6 +366,7 @@ def explain(
 
     def show(result: dict[str, Any]) -> None:
         if "because" in result:
+            _print_reading(result)
             first = _strength(result["name"], result["strength"], zero_rule)
             console().print("\n".join([first, *result["because"], _("source: {source}").format(**result)]))
             return
@@ -374,6 +421,7 @@ def advise(
                 }
                 for advice in found
             ],
+            "commission_bp": chosen["commission_bp"],
             "opponent_way": way.name,
             "version": way.version,
         }
@@ -392,8 +440,16 @@ def advise(
                 way=result["opponent_way"], version=result["version"]
             )
         )
+        console().print(
+            _(
+                "expected: the player's profit as a share of the stake, after a commission of {commission} on wins"
+            ).format(commission=percent(Fraction(result["commission_bp"], 10_000), 2))
+        )
 
     answer(four, batch, handle, show, as_json)
+
+
+tiles.add_command(advise, "advisor")
 
 
 @tiles.command()

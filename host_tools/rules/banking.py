@@ -38,7 +38,8 @@ def decides(front: int, action: int, pack: Pack) -> Decision:
     if share is None:
         raise BadInput(
             _(
-                "the rule pack {name} has no share by which a front bank decides; allowed: a pack that has, such as ca"
+                "bank_share_percent of the rule pack {name} is null, so no share lets a front bank decide; needed: a "
+                "percentage, such as 40 in the pack ca"
             ).format(name=pack.name)
         )
     whole(front, 0, MOST, _("front"))

@@ -13,8 +13,12 @@ from host_tools.i18n import _
 def shown(value: Any) -> str:
     """A short form of `value` for an error message, whatever it is and however large.
 
+    Letters stay as they were typed; what does not print, such as a control character, is escaped.
+
     >>> shown("7-7"), shown(True), shown(10**30), shown([[1]]), shown(None)
     ("'7-7'", 'true', 'a number of more than 18 digits', 'a list', 'null')
+    >>> print(shown("dú\\x1b"))
+    'dú\\x1b'
     """
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
@@ -23,7 +27,7 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, str):
-        return ascii(value if len(value) <= 40 else value[:37] + "...")
+        return repr(value if len(value) <= 40 else value[:37] + "...")
     if isinstance(value, dict):
         return _("an object")
     return _("a list") if isinstance(value, (list, tuple)) else type(value).__name__

@@ -21,7 +21,8 @@ class Clauses:
 
     `pairs` lists the permissible pairs (NJ (b)), `pair_copy` makes equal ones a copy (c), `value` counts the spots (d),
     `apart` is for the supreme pair's tiles used apart (e), `tie` lets the best tile decide between equal values (f),
-    `tile` ranks the single tiles (g), and `copy` makes equal best tiles a copy (h).
+    `tile` ranks the single tiles (g), and `copy` makes equal best tiles a copy (h). `signals` is where it
+    tells what the dealer does with the tiles and the bet, or empty.
     """
 
     title: str
@@ -32,6 +33,7 @@ class Clauses:
     tie: str
     tile: str
     copy: str
+    signals: str
 
 
 def of_pack(pack: str) -> Clauses:
@@ -49,7 +51,7 @@ def of_pack(pack: str) -> Clauses:
         path = folder / name if "/" not in name else Path(name)
         name = json.loads(path.read_text(encoding="utf-8")).get("base")
         folder = path.parent
-    return Clauses(**_TEXTS.get(name, _TEXTS[_CLOSEST]))
+    return Clauses(**_TEXTS.get(name, {**_TEXTS[_CLOSEST], "signals": ""}))
 
 
 NJ = of_pack("nj")

@@ -118,7 +118,7 @@ class Rule:
     """One rule, by its short name and in words.
 
     It applies when `if_` holds for some split of the four tiles and `unless` for none. Then one of the splits for which
-    `play` holds is played, the best by `prefer`, in order.
+    `play` holds is played, the best by `prefer`, in order: both hands, so that only copies are left equal.
     """
 
     rule: str
@@ -233,11 +233,17 @@ def from_dict(data: Any, where: str = "house way") -> HouseWay:
     for key in ("name", "version", "source", "title", "ends"):
         if not isinstance(parts.get(key, ""), str):
             raise BadInput(_("{where}: {key} must be a text").format(where=where, key=key))
+        if key in ("name", "version", "source") and not parts[key].strip():
+            raise BadInput(_("{where}: {key} is empty; needed: a text").format(where=where, key=key))
     if not isinstance(parts.get("complete", True), bool):
         raise BadInput(_("{where}: complete must be true or false").format(where=where))
     rules = tuple(
         _rule(row, f"{where}, rule {number}") for number, row in enumerate(filled(parts["rules"], f"{where}: rules"), 1)
     )
+    named = [rule.rule for rule in rules]
+    for name in named:
+        if named.count(name) > 1:
+            raise BadInput(_("{where}: two rules are named {name}").format(where=where, name=shown(name)))
     if (rules[-1].if_, rules[-1].unless, rules[-1].play) != (_ANY_SPLIT, None, _ANY_SPLIT):
         raise BadInput(_("{where}: the last rule must hold for every hand").format(where=where))
     return HouseWay(
@@ -258,6 +264,10 @@ def _rule(row: Any, where: str) -> Rule:
     prefer = tuple(
         word(which, _PREFERENCES, f"{where}: prefer") for which in filled(parts["prefer"], f"{where}: prefer")
     )
+    # The hand that is not named decides between equals.
+    prefer += tuple(which for which in _PREFERENCES if which not in prefer)
+    if len(prefer) > len(_PREFERENCES):
+        raise BadInput(_("{where}: prefer names one hand twice; allowed: high and low, once each").format(where=where))
     if_ = _split_condition(parts.get("if", {}), f"{where}, if")
     return Rule(
         parts["rule"],

@@ -1,7 +1,9 @@
 """Who is dealt first and who acts first, from the dice total: NJ 13:69F-31.11, the California card room sheet, rule 3.
 
 A *deal position* is a seat's number in the count: 1 is the dealer or the bank, and the others follow in the count
-direction. It is not the player position of a match wager: betting position k is deal position k + 1.
+direction. It is not the player position of a match wager: betting position k is deal position k + 1 (NJ 13:69F-31.11(b)
+2.ii: of seven, the sixth betting position is counted as 14). At a table with N deal positions tiles are dealt to N - 1
+betting positions; one beyond, such as the seventh where N = 7, can only make dice wagers.
 """
 
 from __future__ import annotations

@@ -55,7 +55,8 @@ def settle(bets: Bets, roll: Roll, eye: int, shaker: int, before: int, pack: Pac
     """What a table's wagers come to: (position, wager, stake, odds) sorted by position and wager; odds 0 is a loss.
 
     `bets` are (player position, {wager: stake}) pairs, `shaker` is the position that shook or 0 for the dealer,
-    `before` how many triples came in a row before this roll. 11.21(a) to (f).
+    `before` how many triples came in a row before this roll. A bonus on a triple beyond the ladder stays up, neither
+    won nor lost, and has no row. 11.21(a) to (f).
 
     >>> from dragoneye.rules import packs
     >>> settle([(4, {"match": 500, "bonus": 100})], (4, 4, 4), 0, 4, 1, packs.load("nj"))
@@ -70,6 +71,8 @@ def settle(bets: Bets, roll: Roll, eye: int, shaker: int, before: int, pack: Pac
             if wager == "match":
                 odds = sum(pack["pays_match"] for die in roll if die == position)
             elif wager == "bonus":
+                if roll in TRIPLES and place is None:
+                    continue
                 ladder = pack["pays_bonus_shaker" if position == shaker else "pays_bonus_other"]
                 odds = ladder[place] if place is not None else 0
             else:

@@ -7,26 +7,27 @@ import unicodedata
 
 from host_tools.i18n import _
 
-# face(s) -> the names people type, lower case, without accents: the text's own in English and Spanish, the picture on
-# the tile, and the usual spellings of the Chinese name. A name under several faces is refused as ambiguous.
+# face(s) -> the names people type, lower case, without accents; spaces do not matter. The text's own in English and
+# Spanish, the picture on the tile, the Chinese name in pinyin, and its usual spellings at card tables. A name
+# under several faces is refused where it matters which is meant.
 _TYPED: dict[tuple[str, ...], str] = {
-    ("6-6",): "twelve,high twelve,heaven,teen,tin,tien,tian,doce,cielo",
-    ("1-1",): "two,earth,dey,dei,day,di,dos,tierra",
-    ("4-4",): "high eight,man,yun,yan,ren,ocho alto,hombre",
-    ("1-3",): "high four,goose,harmony,gor,ngo,go,he,e,cuatro alto,ganso",
-    ("5-5",): "high ten,plum,plum flower,mooy,mui,mei,diez alto,ciruelo",
-    ("3-3",): "high six,long,long three,chong,cheong,cheung,chang,seis alto,largo",
-    ("2-2",): "low four,bench,board,bon,ban,cuatro bajo,banco",
-    ("5-6",): "eleven,hatchet,axe,tiger head,foo,fu,once,hacha",
-    ("4-6",): "low ten,partition,screen,ping,diez bajo,biombo",
-    ("1-6",): "high seven,long leg seven,tit,tsat,siete alto",
-    ("1-5",): "low six,big head six,look,luk,seis bajo",
-    ("1-2",): "three,gee joon three,tres",
-    ("2-4",): "gee joon six",
-    ("3-6", "4-5"): "nine,mixed nine,chop gow,gow,gau,za jiu,nueve",
-    ("2-6", "3-5"): "low eight,mixed eight,chop bot,bot,baat,za ba,ocho bajo",
+    ("6-6",): "twelve,high twelve,heaven,teen,tin,tien,tian,tian pai,doce,cielo",
+    ("1-1",): "two,earth,dey,dei,day,di,di pai,dos,tierra",
+    ("4-4",): "high eight,man,yun,yan,ren,ren pai,ocho alto,hombre",
+    ("1-3",): "high four,goose,harmony,gor,ngo,go,he,he pai,e,e pai,cuatro alto,ganso",
+    ("5-5",): "high ten,plum,plum flower,mooy,mui,mei,mei hua,mei pai,diez alto,ciruelo",
+    ("3-3",): "high six,long,long three,chong,cheong,cheung,cheung sam,chang,chang san,seis alto,largo",
+    ("2-2",): "low four,bench,board,bon,ban,ban dang,ban deng,cuatro bajo,banco",
+    ("5-6",): "eleven,hatchet,axe,tiger head,foo,foo tau,fu,fu tau,fu tou,hu tou,once,hacha",
+    ("4-6",): "low ten,partition,screen,ping,ping fung,ping feng,hung tau sap,hong tou,hong tou shi,diez bajo,biombo",
+    ("1-6",): "high seven,long leg seven,tit,tsat,gou geuk chat,qi,gao jiao,gao jiao qi,siete alto",
+    ("1-5",): "low six,big head six,look,luk,ling lam luk,liu,ling lin,ling lin liu,da tou,da tou liu,seis bajo",
+    ("1-2",): "three,gee joon three,ji san,ding san,tres",
+    ("2-4",): "gee joon six,er si",
+    ("3-6", "4-5"): "nine,mixed nine,chop gow,gow,gau,jiu,za jiu,nueve",
+    ("2-6", "3-5"): "low eight,mixed eight,chop bot,bot,baat,ba,za ba,ocho bajo",
     ("2-5", "3-4"): "low seven,mixed seven,chop chit,chit,za qi,siete bajo",
-    ("1-4", "2-3"): "five,mixed five,chop ng,ng,za wu,cinco",
+    ("1-4", "2-3"): "five,mixed five,chop ng,ng,wu,za wu,cinco",
     ("4-4", "2-6", "3-5"): "eight,ocho",
     ("1-3", "2-2"): "four,cuatro",
     ("5-5", "4-6"): "ten,diez",
@@ -35,20 +36,20 @@ _TYPED: dict[tuple[str, ...], str] = {
     ("1-2", "2-4"): "gee joon,supreme,zhi zun,supremo",
 }
 _DOTS = re.compile(r"\s*([1-6])\s*[-–/:.]?\s*([1-6])\s*")
-_BY_NAME = {name: found for found, names in _TYPED.items() for name in names.split(",")}
+_BY_NAME = {name.replace(" ", ""): found for found, names in _TYPED.items() for name in names.split(",")}
 
 
 def faces(text: str) -> tuple[str, ...]:
     """The faces that `text` can mean, each with its smaller number first (NJ 13:69F-10.2(g)); empty if none.
 
-    >>> faces("3-1"), faces(" 64 "), faces("Téen"), faces("chop gow"), faces("7-7")
-    (('1-3',), ('4-6',), ('6-6',), ('3-6', '4-5'), ())
+    >>> faces("3-1"), faces(" 64 "), faces("Téen"), faces("chop gow"), faces("7-7"), faces("gāo jiǎo qī")
+    (('1-3',), ('4-6',), ('6-6',), ('3-6', '4-5'), (), ('1-6',))
     """
     dots = _DOTS.fullmatch(text)
     if dots:
         return ("-".join(sorted(dots.groups())),)
     plain = "".join(c for c in unicodedata.normalize("NFD", text.lower()) if not unicodedata.combining(c))
-    return _BY_NAME.get(" ".join(plain.replace("-", " ").replace("_", " ").split()), ())
+    return _BY_NAME.get("".join(plain.replace("-", " ").replace("_", " ").split()), ())
 
 
 def tile_name(face: str) -> str:

@@ -52,12 +52,17 @@ class PlayerResult:
 
 @dataclass(frozen=True)
 class TableResult:
-    """The whole round: the players in order, each bank's net after its commission, and the house's commission."""
+    """The whole round in cents: the players in order, and what each bank and the house are up or down.
+
+    A net is always after the commission that its owner pays. `house_net` is the house's: the `commission` it takes, and
+    the bank's net where the house is the bank, which it is unless `banks` or `player_banks` say otherwise.
+    """
 
     players: tuple[PlayerResult, ...]
     bank_nets: tuple[int, ...]
     bank_commissions: tuple[int, ...]
     commission: int
+    house_net: int
 
 
 def settle(
@@ -74,8 +79,8 @@ def settle(
     >>> best = Hands((Tile.T66, Tile.T66), (Tile.T56, Tile.T13))
     >>> bank = Hands((Tile.T11, Tile.T36), (Tile.T46, Tile.T22))
     >>> done = settle([Player(2, best, 10_000)], bank, packs.load("nj"), banks=[6_000])
-    >>> done.players[0].net, done.players[0].returned, done.bank_nets
-    (5700, 4000, (-6000,))
+    >>> done.players[0].net, done.players[0].returned, done.bank_nets, done.house_net
+    (5700, 4000, (-6000,), 300)
     """
     positions = [whole(player.position, 2, pack["positions"], _("deal position")) for player in players]
     for position in positions:
@@ -108,9 +113,11 @@ def settle(
     taken = [
         share(max(net, 0), pack["commission_bp"], pack["commission_rounding"]) if player_banks else 0 for net in nets
     ]
+    commission = sum(taken) + sum(result.commission for result in results)
     return TableResult(
         tuple(results),
-        tuple(net - commission for net, commission in zip(nets, taken, strict=True)),
+        tuple(net - paid for net, paid in zip(nets, taken, strict=True)),
         tuple(taken),
-        sum(taken) + sum(result.commission for result in results),
+        commission,
+        commission + (sum(nets) if banks is None and not player_banks else 0),
     )

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -213,20 +214,30 @@ def parse(text: Any) -> Tile:
     Traceback (most recent call last):
     dragoneye.errors.BadInput: there is no tile '7-1'; allowed: 6-6, 66, 1-3 or 3-1, or a name such as teen
     """
+    found = _readings(text)
+    if len(found) > 1:
+        raise BadInput(
+            _("{name} can be {faces}; write the one that is meant").format(
+                name=shown(text), faces=_(" or ").join(tile.face for tile in found)
+            )
+        )
+    return found[0]
+
+
+def _readings(text: Any) -> list[Tile]:
+    """Every tile that a text can mean, one at least."""
     if not isinstance(text, str):
         raise BadInput(_("{value} is no tile; a tile is a text such as '6-6'").format(value=shown(text)))
     faces = tile_names.faces(text)
-    if len(faces) == 1:
-        return Tile["T" + faces[0].replace("-", "")]
-    if faces:
+    if not faces:
         raise BadInput(
-            _("{name} can be {faces}; write the one that is meant").format(
-                name=shown(text), faces=_(" or ").join(faces)
-            )
+            _("there is no tile {text}; allowed: 6-6, 66, 1-3 or 3-1, or a name such as teen").format(text=shown(text))
         )
-    raise BadInput(
-        _("there is no tile {text}; allowed: 6-6, 66, 1-3 or 3-1, or a name such as teen").format(text=shown(text))
-    )
+    return [Tile["T" + face.replace("-", "")] for face in faces]
+
+
+def _fits_one_set(tiles: Iterable[Tile]) -> bool:
+    return all(count <= tile.copies for tile, count in Counter(tiles).items())
 
 
 def one_set(tiles: Iterable[Tile]) -> None:
@@ -266,10 +277,38 @@ def parse_pair(values: Any, what: str = "") -> Pair:
     return first, second
 
 
-def parse_hands(value: Any, what: str) -> Hands:
+def parse_pairs(hands: Sequence[tuple[Any, str]], zero_rule: str = "high_tile") -> list[Pair]:
+    """Hands of two tiles out of (list of two texts, what names it in errors), all from one set ((a)).
+
+    A name that several faces share is taken where every reading of the hand has the same rank ((b) to (h)); the first
+    reading that one set allows stands for all. Raises BadInput.
+
+    >>> parse_pairs([(["twelve", "nine"], "first"), (["two", "nine"], "second")])
+    [(6-6, 3-6), (1-1, 4-5)]
+    >>> parse_pairs([(["ten", "ten"], "hand")])
+    Traceback (most recent call last):
+    dragoneye.errors.BadInput: 'ten' can be 5-5 or 4-6; write the one that is meant
+    """
+    strengths = table(zero_rule)
+    choices = []
+    for values, what in hands:
+        texts = listed(values, 2, what, _("tiles"))
+        first, second = (_readings(text) for text in texts)
+        pairs = [(one, two) for one in first for two in second if strengths[one][two]]
+        if len({strengths[one][two] for one, two in pairs}) > 1:
+            # Names the first one that is not clear.
+            pairs = [(parse(texts[0]), parse(texts[1]))]
+        choices.append(pairs or [(first[0], second[0])])
+    fitting = [pairs for pairs in product(*choices) if _fits_one_set([tile for pair in pairs for tile in pair])]
+    if not fitting:
+        one_set(tile for pairs in choices for tile in pairs[0])
+    return list(fitting[0])
+
+
+def parse_hands(value: Any, what: str, zero_rule: str = "high_tile") -> Hands:
     """A setting `{"high": [2 tiles], "low": [2 tiles]}`; `what` names it. Raises BadInput.
 
-    The better hand is the high hand (trade practice).
+    The better hand is the high hand (trade practice), of two copies under `zero_rule` either one.
 
     >>> parse_hands({"high": ["6-6", "4-5"], "low": ["12", "24"]}, "player").high
     Traceback (most recent call last):
@@ -278,7 +317,7 @@ def parse_hands(value: Any, what: str) -> Hands:
     parts = fields(value, ("high", "low"), ("rule", "house_way", "version"), what)
     hands = Hands(parse_pair(parts["high"], f"{what} high"), parse_pair(parts["low"], f"{what} low"))
     one_set([*hands.high, *hands.low])
-    if strength(*hands.high) < strength(*hands.low):
+    if rank(*hands.high, zero_rule).strength < rank(*hands.low, zero_rule).strength:
         raise BadInput(
             _("{what}: the low hand {low} is better than the high hand {high}").format(
                 what=what, low=_faces(hands.low), high=_faces(hands.high)

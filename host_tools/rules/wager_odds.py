@@ -64,7 +64,7 @@ def wager_odds(wager: str, pack: Pack, role: str = wagers.PLAYER, streak: int = 
     counts: dict[int, int] = {}
     for dice in product(range(1, 7), repeat=3):
         paid = wagers.odds(wager, dice, 0, position, role, streak, pack)
-        profit = paid if paid else -1
+        profit = 0 if paid is None else paid or -1
         counts[profit] = counts.get(profit, 0) + 1
     bonus = wager == "bonus"
     level = wagers.bonus_level(streak, pack) if bonus else 0
@@ -82,7 +82,9 @@ def all_wagers(pack: Pack) -> list[WagerOdds]:
     """
     if not pack["wagers"]:
         raise BadInput(
-            _("the rule pack {name} has no dice wagers; allowed: a pack that has, such as nj").format(name=pack.name)
+            _("the rule pack {name} has no dice wagers; needed: some in its wagers, such as nj has").format(
+                name=pack.name
+            )
         )
     found = []
     for wager in WAGERS:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 
 from dragoneye.errors import BadInput
 from dragoneye.rules import packs
-from host_tools.rules import banking, houseway, seating, tile_table, tiles
+from host_tools.cli.numbers import money
+from host_tools.rules import banking, clauses, houseway, seating, tile_table, tiles
 from host_tools.rules.tiles import Hands
 from tests.rules.conftest import Run, rows
 
@@ -204,6 +207,46 @@ def test_a_table_on_the_command_line(tablectl: Run) -> None:
     assert result["players"][1]["rule"] == "best-low"
     code, out, _err = tablectl("tiles", "table", json.dumps(case))
     assert code == 0
-    assert "tiles two by two in a T" in out
+    # The signals are the card room's; no other pack's text has them.
+    assert "in a T" not in out
+    assert [one["signal"] for one in result["players"]] == [None, None]
+    assert "tiles two by two in a T" in tablectl("tiles", "table", json.dumps(case), "--pack", "ca")[1]
     for wrong in ("[]", '{"bank":1,"players":[]}', '{"bank":1,"players":[1]}', json.dumps({**case, "banks": [True]})):
         assert tablectl("tiles", "table", wrong)[0] == 2
+
+
+def test_a_net_has_the_commission_of_its_owner_in_it(tablectl: Run) -> None:
+    case = {
+        "bank": BANK.as_dict(),
+        "players": [
+            {"position": 2, "hands": WINS.as_dict(), "stake": 1_000},
+            {"position": 3, "hands": ["22", "14", "56", "11"], "stake": 2_000},
+        ],
+    }
+
+    def told(**more: object) -> tuple[dict[str, Any], list[str]]:
+        words = json.dumps({**case, **more})
+        found: dict[str, Any] = json.loads(tablectl("tiles", "table", words, "--json")[1])
+        return found, tablectl("tiles", "table", words)[1].splitlines()[-2:]
+
+    house, said = told()
+    players = sum(one["net"] for one in house["players"])
+    assert house["house_net"] == -players == house["bank_nets"][0] + house["commission"]
+    assert said == [
+        f"bank net: {money(house['bank_nets'][0])}; the bank is the house and pays no commission",
+        f"house net: {money(-players)}, the bank's and the commission of $0.50",
+    ]
+    others, said = told(player_banks=True)
+    assert others["house_net"] == others["commission"] == others["bank_commissions"][0] + 50
+    assert players + sum(others["bank_nets"]) + others["house_net"] == 0
+    assert said[0].endswith(f", after its commission of {money(others['bank_commissions'][0])}")
+    covered, _said = told(banks=[100_000])
+    assert covered["house_net"] == covered["commission"] == 50
+
+
+def test_a_pack_that_starts_from_no_other_has_no_dealer_signals(tmp_path: Path) -> None:
+    whole = {**packs.load("ca").as_dict(), "name": "mine"}
+    for base, signals in ((None, ""), ("nj", ""), ("ca", "card room sheet, rules 9 and 10")):
+        path = tmp_path / "mine.json"
+        path.write_text(json.dumps({**whole, "base": base}))
+        assert clauses.of_pack(str(path)).signals == signals

@@ -27,6 +27,23 @@ def test_seats_keeps_its_contract(tablectl: Run) -> None:
         (("seats", "--dice", "7", "1", "1"), "a die is 7; allowed: a whole number from 1 to 6"),
         (("seats", "--total", "9", "--positions", "9"), "positions is 9"),
         (("seats",), "give a case"),
+        (("seats", "--dice", "1", "2", "--pack", "ca"), "--dice has 2 values; needed: 3"),
+        (("tiles", "settle", "--player", "66", "66", "45", "--bank", "11", "24", "13", "22", "--stake", "1"),
+         "--player has 3 values; needed: 4"),
+        (("tiles", "settle", "--bank", "11", "24", "13", "22", "33"), "--bank has 5 values; needed: 4"),
+        (("tiles", "explain", "66"), "the case has 1 tiles; needed: 2 or 4"),
+        (("tiles", "compare", *["66", "45"] * 3), "there are 6 tiles; needed: 4, two of the first hand"),
+        (("tiles", "rank", "ten", "ten"), "'ten' can be 5-5 or 4-6; write the one that is meant"),
+        (("tiles", "set", "66", "nine", "11", "33"), "'nine' can be 3-6 or 4-5; write the one that is meant"),
+        (("tiles", "rank", "d\u00fa\x1b", "66"), "there is no tile 'd\u00fa\\x1b'"),
+        (("odds", "wagers", "--option", "wagers", "[]"), "nj has no dice wagers; needed: some in its wagers"),
+        (("odds", "wagers", "--plot", "x.txt"), "x.txt: allowed: a file ending in .svg, .png"),
+        (("odds", "wagers", "--plot", "x.svg", "--batch", "-"), "give either --plot or --batch, not both"),
+        (("bank", "decides", "--front", "1", "--action", "2", "--option", "bank_share_percent", "null"),
+         "bank_share_percent of the rule pack ca is null"),
+        (("bank", "next", "--accepts", "3"), "bank next needs --last, or --batch"),
+        (("wagers", "settle", "--dice", "3", "3", "4", "--wager", "odd"), "--eye is missing; odd hangs on which die"),
+        (("wagers", "settle", "--dice", "3", "3", "--eye", "1"), "--dice has 2 values; needed: 3"),
         (("seats", "--total", "9", "--dice", "1", "2", "3"), "either a total or three dice"),
         (("seats", "--total", "9", "--bet", "3", "--bet", "2", "--bet", "3"), "deal position 3 is there twice"),
         (("bank", "next", "--last", "3", "--accepts", "2", "--accepts", "2"), "seat 2 is there twice"),
@@ -89,6 +106,7 @@ BATCHES = {
     ("tiles", "set"): '["6-6","6-6","4-5","4-4"]',
     ("tiles", "explain"): '["6-6","4-5"]',
     ("tiles", "advise"): '["6-6","6-6","4-5","4-4"]',
+    ("tiles", "advisor"): '["6-6","6-6","4-5","4-4"]',
     (
         "tiles",
         "settle",
@@ -100,6 +118,10 @@ BATCHES = {
     ("seats",): '{"total":9}',
     ("bank", "decides"): '{"front":1,"action":2}',
     ("bank", "covers"): '{"banks":[60],"bets":[[2,50]]}',
+    ("bank", "next"): '{"last":3,"accepts":[5]}',
+    ("odds", "tiles"): "{}",
+    ("odds", "wagers"): '{"options":{"after_third":"hold"}}',
+    ("odds", "seats"): '{"pack":"ca"}',
     ("cards", "rank"): '["AS","AS","AS","AS","AS"]',
     ("cards", "compare"): '{"first":["AS","AS","AS","AS","AS"],"second":["KS","KS","KS","KS","KS"]}',
     ("cards", "order"): '[["AS","AS","AS","AS","AS"]]',
@@ -220,7 +242,7 @@ def test_option_is_taken_by_every_command_that_depends_on_the_pack(tablectl: Run
     case = '{"bank":["11","36","46","22"],"players":[{"position":2,"hands":["66","66","56","13"],"stake":1000}]}'
     assert with_option("tiles", "table", case, "--option", "commission_bp", "0")["commission"] == 0
     assert with_option("tiles", "advise", "66", "66", "56", "13", "--option", "commission_bp", "0")["splits"]
-    roll = ("wagers", "settle", "--dice", "3", "3", "3", "--wager", "double")
+    roll = ("wagers", "settle", "--dice", "3", "3", "3", "--eye", "0", "--wager", "double")
     assert with_option(*roll)["won"] is True
     assert with_option(*roll, "--option", "double_on_triple", "loses")["won"] is False
     assert with_option("seats", "--total", "9", "--option", "positions", "8")["start"] == 1
@@ -254,3 +276,118 @@ def test_explain_says_why_two_tiles_rank_as_they_do(tablectl: Run) -> None:
     ]
     assert "(b): rank 1 of the 20 permissible pairs" in tablectl("tiles", "explain", "24", "12")[1]
     assert tablectl("tiles", "explain", "24", "12", "11")[0] == 2
+
+
+ZERO = ("3-3", "2-2", "4-6", "5-5")
+
+
+def test_two_hands_of_value_0_are_set_either_way_round_where_all_zeros_are_equal(tablectl: Run) -> None:
+    bank = ("6-6", "4-5", "1-1", "2-4")
+    line = ("tiles", "settle", "--player", *ZERO, "--bank", *bank, "--stake", "100", "--json")
+    done = json.loads(tablectl(*line, "--pack", "ca")[1])
+    assert (done["result"], done["net"], done["names"]["player"]) == (
+        "lose",
+        -100,
+        {"high": "Value 0", "low": "Value 0"},
+    )
+    # Where the best tile ranks them, this is the wrong way round.
+    code, out, _err = tablectl("tiles", "settle", "--player", "5-5", "4-6", "3-3", "2-2", *line[7:], "--pack", "nj")
+    assert (code, json.loads(out)["result"]) == (0, "lose")
+    hands = {"high": list(ZERO[:2]), "low": list(ZERO[2:])}
+    turned = {"high": list(ZERO[2:]), "low": list(ZERO[:2])}
+    for mine in (hands, turned):
+        case = {"player": mine, "bank": {"high": bank[:2], "low": bank[2:]}, "stake": 100}
+        (found,) = rows(tablectl("tiles", "settle", "--pack", "ca", "--batch", "-", stdin=json.dumps(case))[1])
+        assert (found["result"], found["high"], found["low"]) == ("lose", "lower", "lower")
+        # And as the bank's hands, on a whole table: zeros against zeros are copies, which the bank wins.
+        players = [{"position": 2, "hands": {"high": bank[:2], "low": bank[2:]}, "stake": 100}]
+        code, out, _err = tablectl(
+            "tiles", "table", json.dumps({"bank": mine, "players": players}), "--pack", "ca", "--json"
+        )
+        assert (code, json.loads(out)["players"][0]["result"]) == (0, "win")
+    refused = [
+        tablectl("tiles", "settle", "--pack", pack, "--batch", "-", stdin=json.dumps({
+            "player": one, "bank": {"high": bank[:2], "low": bank[2:]}, "stake": 100}))[0]
+        for pack in ("nj", "pr")
+        for one in (hands, turned)
+    ]  # fmt: skip
+    assert sorted(refused) == [0, 0, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("typed", "same", "read_as"),
+    [
+        (("twelve", "nine"), ("66", "45"), [["6-6", "3-6"]]),
+        (("nine", "nine"), ("36", "45"), [["3-6", "4-5"]]),
+        (("twelve", "four"), ("66", "13"), [["6-6", "1-3"]]),
+    ],
+)
+def test_a_name_that_faces_share_is_taken_where_every_reading_has_the_same_rank(
+    tablectl: Run, typed: tuple[str, str], same: tuple[str, str], read_as: list[list[str]]
+) -> None:
+    found = json.loads(tablectl("tiles", "rank", *typed, "--json")[1])
+    assert found.pop("read_as") == read_as
+    assert found == json.loads(tablectl("tiles", "rank", *same, "--json")[1])
+    assert "every reading of the names has the same rank" in tablectl("tiles", "rank", *typed)[1]
+    assert "every reading" not in tablectl("tiles", "rank", *same)[1]
+
+
+def test_the_same_name_in_two_hands_is_read_as_two_tiles(tablectl: Run) -> None:
+    found = json.loads(tablectl("tiles", "compare", "twelve", "nine", "two", "nine", "--json")[1])
+    assert (found["result"], found["read_as"]) == ("first", [["6-6", "3-6"], ["1-1", "4-5"]])
+    code, _out, err = tablectl("tiles", "compare", "nine", "nine", "two", "nine")
+    assert (code, "is there 2 times; a set has 1" in err) == (2, True)
+
+
+def test_the_answer_of_a_wager_says_what_decided_it(tablectl: Run) -> None:
+    def told(*args: str) -> list[str]:
+        code, out, err = tablectl("wagers", "settle", "--dice", *args)
+        assert (code, err) == (0, "")
+        return out.splitlines()
+
+    assert told("3", "3", "4", "--wager", "even", "--eye", "2")[0] == "dice 3 3 «4», « » is the dragon's eye die"
+    assert told("3", "3", "4")[0] == "dice 3 3 4, player position 1"
+    bonus = told("3", "3", "3", "--wager", "bonus", "--role", "shaker", "--streak", "1")
+    assert bonus[0] == "dice 3 3 3, the shaker, triples in a row before this roll: 1"
+    assert bonus[1].endswith("500 to 1: profit $500.00, $501.00 returned (bonus level 2)")
+    held = told("3", "3", "3", "--wager", "bonus", "--streak", "3", "--option", "after_third", "hold")
+    assert held[1] == "bonus $1.00 stays up: no bonus until the streak ends"
+    assert told("3", "3", "4", "--wager", "bonus")[1] == "bonus $1.00 loses"
+
+
+def test_the_answer_of_the_banks_names_the_pack(tablectl: Run) -> None:
+    assert "(rule pack ca)" in tablectl("bank", "decides", "--front", "1", "--action", "2")[1]
+    assert "rule pack ca, 8 deal positions" in tablectl("bank", "covers", "--bank", "5", "--bet", "8:5")[1]
+
+
+def test_the_last_bank_is_asked_last_or_first_if_it_may_go_on(tablectl: Run) -> None:
+    def offered(*args: str) -> Any:
+        return json.loads(tablectl("bank", "next", "--last", "3", "--accepts", "3", *args, "--json")[1])["offered"]
+
+    assert (offered(), offered("--again"), offered("--positions", "6")) == ([4, 5, 6, 7, 8, 2, 3], [3], [4, 5, 6, 2, 3])
+    lines = ['{"last":3,"accepts":[3],"again":true}', '{"last":3,"accepts":3}', '{"last":3,"again":1}', "{}"]
+    first, *wrong = rows(tablectl("bank", "next", "--batch", "-", stdin="\n".join(lines))[1])
+    assert first["offered"] == [3]
+    assert [one["error"] for one in wrong] == [
+        "accepts is 3; needed: a list of seats",
+        "again is 1; allowed: true or false",
+        "the case has no last; needed: last",
+    ]
+
+
+def test_odds_in_batch_take_a_pack_and_options_of_their_own(tablectl: Run) -> None:
+    lines = '{"options":{"double_on_triple":"loses"}}\n{}\n{"pack":"ca"}\n{"pack":1}\n'
+    lost, plain, none, wrong = rows(tablectl("odds", "wagers", "--batch", "-", stdin=lines)[1])
+    edges = [next(one for one in found["wagers"] if one["wager"] == "double") for found in (lost, plain)]
+    assert [one["house_edge"] for one in edges] == ["11/36", "1/6"]
+    assert "ca has no dice wagers" in none["error"]
+    assert wrong["error"] == "pack: 1; allowed: the name of a rule pack"
+    lines = '{"bank_way":"max_high"}\n{"bank_way":1}\n'
+    found, wrong = rows(tablectl("odds", "tiles", "--batch", "-", stdin=lines)[1])
+    assert found == json.loads(tablectl("odds", "tiles", "--bank-way", "max_high", "--json")[1])
+    assert wrong["error"] == "bank_way is 1; needed: a house way"
+
+
+def test_lists_are_one_object_a_line(tablectl: Run) -> None:
+    for command in (("packs", "list"), ("tiles", "ways")):
+        assert all(isinstance(one, dict) and one["name"] for one in rows(tablectl(*command, "--json")[1]))

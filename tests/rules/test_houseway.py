@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -227,3 +228,29 @@ def test_a_file_that_is_no_house_way(tmp_path: Path, text: str) -> None:
     path.write_text(text, encoding="latin-1")
     with pytest.raises(BadInput, match="house way"):
         houseway.load(str(path))
+
+
+def own(**changes: Any) -> dict[str, Any]:
+    last = {"rule": "last", "text": "otherwise", "prefer": ["low"]}
+    return {"name": "mine", "version": "1", "source": "me", "rules": [last], **changes}
+
+
+def test_the_hand_that_a_rule_does_not_name_decides_between_equals() -> None:
+    assert houseway.from_dict(own()).rules[0].prefer == ("low", "high")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"source": " "}, "house way: source is empty; needed: a text"),
+        ({"name": ""}, "house way: name is empty; needed: a text"),
+        ({"rules": own()["rules"] * 2}, "house way: two rules are named 'last'"),
+        (
+            {"rules": [{"rule": "a", "text": "b", "prefer": ["low", "low"]}]},
+            "house way, rule 1: prefer names one hand twice",
+        ),
+    ],
+)
+def test_an_own_way_that_says_too_little_or_the_same_twice_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(said)):
+        houseway.from_dict(own(**changes))

@@ -191,7 +191,18 @@ def test_odds_commands(tablectl: Run, tmp_path: Path) -> None:
     drawing = tmp_path / "bonus.svg"
     code, out, _err = tablectl("odds", "wagers", "--json", "--plot", str(drawing), "--option", "after_third", "restart")
     assert code == 0
-    assert {row["wager"] for row in json.loads(out)["wagers"]} == set(NJ["wagers"])
+    told = json.loads(out)
+    assert {row["wager"] for row in told["wagers"]} == set(NJ["wagers"])
+    match = told["wagers"][0]
+    assert (match["house_edge"], match["variance_exact"]) == ("17/216", "57815/46656")
+    assert float(Fraction(match["variance_exact"])) == match["variance"]
+    forever = wager_odds.bonus_forever(NJ.with_options({"after_third": "restart"}))
+    exact = told["bonus_forever"]["player_profit_per_roll_and_stake_exact"]
+    assert {role: Fraction(value) for role, value in exact.items()} == {
+        "shaker": forever.shaker,
+        "other": forever.other,
+    }
+    assert told["bonus_forever"]["player_profit_per_roll_and_stake"]["shaker"] == float(forever.shaker)
     assert ElementTree.parse(drawing).getroot().tag.endswith("svg")
     assert json.loads(tablectl("odds", "seats", "--json")[1])["ways"]["7"] == [31] * 6 + [30]
     assert tablectl("odds", "wagers", "--plot", str(tmp_path / "bonus.png"))[0] == 0
@@ -201,3 +212,16 @@ def test_odds_commands(tablectl: Run, tmp_path: Path) -> None:
         assert not bad.exists()
     assert tablectl("odds", "wagers", "--option", "double_on_triple", "maybe")[0] == 2
     assert tablectl("odds", "tiles", "--bank-way", "optimal")[0] == 2
+
+
+def test_the_two_signs_of_the_odds_say_whose_gain_they_are(tablectl: Run) -> None:
+    lines = tablectl("odds", "wagers")[1].splitlines()
+    assert "house edge" in lines[0]
+    assert next(line.split()[-3] for line in lines if line.split()[:1] == ["match"]) == "7.870%"
+    head = lines.index("the player's expected profit a roll, as a share of the stake")
+    assert lines[head + 1].split() == ["0%", "-23.8%"]
+
+
+def test_a_bonus_that_is_held_is_worth_more_than_one_lost_to_a_triple() -> None:
+    pack = NJ.with_options({"after_third": "hold"})
+    assert dict(wager_odds.wager_odds("bonus", pack, "shaker", 3).ways) == {-1: 210, 0: 6}

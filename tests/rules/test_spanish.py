@@ -102,8 +102,8 @@ def test_the_compiled_catalogue_is_up_to_date() -> None:
 @pytest.mark.usefixtures("spanish")
 def test_names_are_those_of_the_puerto_rico_text() -> None:
     assert tile_names.pair_name(1) == "Par Supremo (2-4, 1-2)"
-    assert tile_names.pair_name(2).startswith("Pares combinados")
-    assert tile_names.pair_name(13).lower().startswith("nueves mezclados")
+    assert tile_names.pair_name(2) == "Par combinado de doces (6-6)"
+    assert tile_names.pair_name(13) == "Nueves Mezclados (3-6, 4-5)"
     assert [tile_names.tile_name(face) for face in ("6-6", "5-6", "1-4")] == ["doce (6-6)", "once (5-6)", "cinco (1-4)"]
     assert tiles.rank(tiles.parse("doce"), tiles.parse("1-5")).name == "Valor 8, mejor tile doce (6-6)"
 
@@ -119,6 +119,11 @@ def test_a_spanish_name_types_the_tile_that_it_names() -> None:
     [
         (("tiles", "rank", "24", "12"), "Par Supremo (2-4, 1-2)"),
         (("tiles", "compare", "24", "14", "12", "23"), "mano de copia"),
+        (("tiles", "compare", "66", "11", "12", "23"), "la segunda mano es de mayor rango"),
+        (("odds", "wagers"), "ventaja de la casa"),
+        (("odds", "wagers"), "la ganancia esperada del jugador por tirada, como parte de la apuesta"),
+        (("seats", "--help"), "--total ENTERO"),
+        (("packs", "show", "--help"), "[OPCIONES] NOMBRE"),
         (("seats", "--total", "9"), "el Croupier o el banco"),
         (("bank", "decides", "--front", "100000", "--action", "250001"), "decide el segundo banco"),
         (("cards", "rank", "AS", "AS", "AS", "AS", "AS"), "Color con cinco iguales"),
@@ -248,3 +253,28 @@ def test_the_language_may_stand_anywhere_on_the_line(tablectl: Run, args: tuple[
 
 def test_help_is_in_the_language_that_is_named_after_the_command(tablectl: Run) -> None:
     assert "Posición de reparto" in tablectl("seats", "--lang", "es", "--help")[1]
+
+
+@pytest.mark.parametrize(
+    "args", [("--help",), ("--foo",), ("nothing",), ("tiles", "foo"), ("tiles", "rank", "--helpp")]
+)
+def test_the_whole_line_speaks_the_language_of_the_environment_or_of_lang_wherever_it_stands(
+    tablectl: Run, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
+) -> None:
+    english = tablectl(*args)
+    spanish = tablectl("--lang", "es", *args)
+    assert spanish != english
+    monkeypatch.setenv("LC_ALL", "es_PR.UTF-8")
+    assert tablectl(*args) == spanish
+    assert tablectl("--lang", "en", *args) == english
+    monkeypatch.setenv("LC_ALL", "C")
+    assert tablectl(*args, "--lang", "es") == spanish
+    assert tablectl(*args, "--lang=es") == spanish
+
+
+def test_the_tool_alone_helps_in_the_language_of_the_environment(
+    tablectl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tablectl()[2].startswith("Usage: tablectl [OPTIONS] COMMAND")
+    monkeypatch.setenv("LC_ALL", "es_PR.UTF-8")
+    assert tablectl()[2].startswith("Uso: tablectl [OPCIONES] ORDEN")

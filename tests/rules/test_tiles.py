@@ -9,7 +9,7 @@ import pytest
 
 from dragoneye.errors import BadInput
 from dragoneye.rules import packs
-from host_tools.rules import make_tile_ranks, tiles
+from host_tools.rules import make_tile_ranks, tile_names, tiles
 from host_tools.rules.tiles import Hands, Tile
 
 DECK = tiles.deck()
@@ -220,3 +220,27 @@ def test_commission_is_whole_cents(rounding: str, commission: int) -> None:
 def test_a_wrong_stake_is_named(stake: object) -> None:
     with pytest.raises(BadInput, match=r"stake is .*; allowed: a whole number from 1 to"):
         tiles.settle(WIN, BEATEN, stake, packs.load("nj"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("face", "names"),
+    [
+        ("1-6", "qi, gāo jiǎo qī, gaojiaoqi"),
+        ("1-5", "liù, dà tóu liù, líng lín liù"),
+        ("4-6", "hóng tóu shí, píng fēng, low ten, lowten"),
+        ("3-3", "cháng sān, long three"),
+        ("2-2", "bǎn dèng, bench"),
+        ("5-6", "fǔ tóu, hatchet"),
+        ("5-5", "méi, méi huā"),
+        ("1-3", "é, hé, ganso"),
+        ("1-2", "dīng sān"),
+        ("2-4", "èr sì"),
+    ],
+)
+def test_tiles_are_typed_by_their_chinese_names(face: str, names: str) -> None:
+    assert {tiles.parse(name).face for name in names.split(", ")} == {face}
+
+
+def test_no_name_is_listed_under_two_entries() -> None:
+    listed = [name.replace(" ", "") for names in tile_names._TYPED.values() for name in names.split(",")]
+    assert len(listed) == len(set(listed))

@@ -33,7 +33,8 @@ LADDER = {
 }
 
 # Which payout of (f) a triple gets after 0, 1, 2... triples in a row: "a fourth or later triple still completes three
-# in a row"; "back to level 1"; "no bonus until the streak ends". 0 is no payout.
+# in a row"; "back to level 1"; "no bonus until the streak ends". 0 is no payout: a wager that wins on a triple (f)
+# cannot lose to one, so its stake stays up.
 LEVELS: dict[str, tuple[int, ...]] = {
     "cap": (1, 2, 3, 3, 3, 3),
     "restart": (1, 2, 3, 1, 2, 3),
@@ -49,8 +50,10 @@ class Options(NamedTuple):
 EVERY_OPTION = tuple(Options(after, double) for after in AFTER_THIRD for double in DOUBLE_ON_TRIPLE)
 
 
-def odds_to_one(wager: str, roll: Roll, eye: int, position: int, role: str, streak: int, options: Options) -> int:
-    """How many stakes are paid; 0 is a lost wager."""
+def odds_to_one(
+    wager: str, roll: Roll, eye: int, position: int, role: str, streak: int, options: Options
+) -> int | None:
+    """How many stakes are paid; 0 is a lost wager, None one that neither wins nor loses."""
     different = len(set(roll))
     if wager == "match":  # (a) "1 to 1 for each die with a numeric value that matches the player's player position"
         return sum(1 for value in roll if value == position)
@@ -65,8 +68,10 @@ def odds_to_one(wager: str, roll: Roll, eye: int, position: int, role: str, stre
     if wager == "triple":  # (e)
         return 30 if different == 1 else 0
     assert wager == "bonus"  # (f)
+    if different != 1:
+        return 0
     level = LEVELS[options.after_third][streak]
-    return LADDER[role, level] if different == 1 and level else 0
+    return LADDER[role, level] if level else None
 
 
 def level_of(wager: str, roll: Roll, streak: int, options: Options) -> int | None:
@@ -76,8 +81,10 @@ def level_of(wager: str, roll: Roll, streak: int, options: Options) -> int | Non
     return LEVELS[options.after_third][streak] if len(set(roll)) == 1 else 0
 
 
-def settled(stake: int, odds: int) -> dict[str, object]:
+def settled(stake: int, odds: int | None) -> dict[str, object]:
     """ "30 to 1" is a profit of 30 stakes, and the stake comes back too; a lost wager brings nothing back."""
+    if odds is None:
+        return {"won": False, "odds": 0, "profit": 0, "returned": stake}
     if odds == 0:
         return {"won": False, "odds": 0, "profit": -stake, "returned": 0}
     return {"won": True, "odds": odds, "profit": odds * stake, "returned": (odds + 1) * stake}
@@ -87,7 +94,7 @@ def most_owed(bets: Bets, shaker: int, streak: int, options: Options) -> int:
     """The most that all winners together are paid, over every roll and every choice of the eye die."""
     return max(
         sum(
-            stake * odds_to_one(wager, roll, eye, position, role_of(position, shaker), streak, options)
+            stake * (odds_to_one(wager, roll, eye, position, role_of(position, shaker), streak, options) or 0)
             for position, stakes in bets.items()
             for wager, stake in stakes.items()
         )

@@ -101,7 +101,9 @@ def test_every_figure_of_the_demo_follows_from_the_rules(demos: dict[str, str]) 
         start = (row["total"] - 1) % PLAYER_POSITIONS + 1
         assert row["start"] == start
         assert row["deal"] == [(start - 1 + step) % PLAYER_POSITIONS + 1 for step in range(PLAYER_POSITIONS)]
-        assert row["action"] == [position for position in row["deal"] if position != 1]
+        # The action passes on to the next position with a bet; betting position k is deal position k + 1.
+        staked = {player["position"] + 1 for player in row["tiles"]["players"]}
+        assert row["action"] == [position for position in row["deal"] if position in staked]
         net = 0
         for bet in row["wagers"]:
             role = text.role_of(bet["position"], row["shaker"])

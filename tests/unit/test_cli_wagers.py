@@ -198,9 +198,13 @@ def test_one_wager(tablectl: Tablectl, arguments: str, expected: dict[str, Any])
 
 def test_one_wager_in_words(tablectl: Tablectl) -> None:
     won = tablectl("wagers", "settle", "--dice", "3", "3", "4", "--position", "3")
-    assert won == (0, "match wins at 2 to 1: profit $2.00, $3.00 returned\n", "")
+    assert won == (
+        0,
+        "dice 3 3 4, player position 3\nmatch wins at 2 to 1: profit $2.00, $3.00 returned\n",
+        "",
+    )
     lost = tablectl("wagers", "settle", "--dice", "3", "3", "4", "--wager", "triple", "--stake", "700")
-    assert lost == (0, "triple $7.00 loses\n", "")
+    assert lost == (0, "dice 3 3 4\ntriple $7.00 loses\n", "")
 
 
 @pytest.mark.parametrize(
@@ -248,7 +252,7 @@ def test_an_unknown_command_is_named(tablectl: Tablectl, arguments: str) -> None
 
 def test_the_packs_are_listed(tablectl: Tablectl) -> None:
     done = tablectl("packs", "list", "--json")
-    assert [row["name"] for row in done.rows[0]] == ["nj", "pr", "ca"]
+    assert [row["name"] for row in done.rows] == ["nj", "pr", "ca"]
     assert [line.split()[0] for line in tablectl("packs", "list").out.splitlines()] == ["nj", "pr", "ca"]
 
 

@@ -51,6 +51,7 @@ def test_an_operators_pack_changes_values_and_keeps_the_sources_of_the_rest(tmp_
         ({"pays_bonus_other": [[1, 2], "x"]}, "three whole numbers"),
         ({"colour": ["red", "x"]}, 'no value is named "colour"'),
         ({"positions": 7}, 'positions must be [value, "source"]'),
+        ({"positions": [7, " "]}, "positions has an empty source; needed: where its value comes from"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_allowed(tmp_path: Path, values: dict[str, object], said: str) -> None:

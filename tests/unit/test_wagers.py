@@ -101,6 +101,14 @@ def test_a_fourth_triple_is_the_packs_choice(after_third: str, levels: list[int]
     assert [wagers.bonus_level(streak, pack) for streak in range(7)] == levels
 
 
+def test_a_bonus_that_is_held_stays_up_and_is_lost_to_no_triple() -> None:
+    pack = NJ.with_options({"after_third": "hold"})
+    held = case(dice=[2, 2, 2], wager="bonus", stake=700, streak=3)
+    assert wagers.settle_case(held, pack) == {"won": False, "odds": 0, "profit": 0, "returned": 700, "level": 0}
+    assert wagers.settle_table({3: {"bonus": 700, "match": 100}}, (2, 2, 2), 0, 3, 3, pack) == [[3, "match", 100, 0]]
+    assert wagers.settle_case({**held, "dice": [2, 2, 3]}, pack)["profit"] == -700
+
+
 def test_nj_caps_at_the_third_triple_and_lets_a_triple_win_the_double() -> None:
     assert (NJ["after_third"], NJ["double_on_triple"]) == ("cap", "wins")
     assert odds_at("double", (6, 6, 6), 1) == 4
@@ -177,7 +185,9 @@ def test_a_table_is_settled_wager_by_wager(
             )
     rows = wagers.settle_table(bets, roll, eye, shaker, streak, pack)
     assert [tuple(row) for row in rows] == [
-        (position, wager, bets[position][wager], one["odds"]) for (position, wager), one in singly.items()
+        (position, wager, bets[position][wager], one["odds"])
+        for (position, wager), one in singly.items()
+        if one["won"] or one["profit"]
     ]
     assert wagers.net_of(rows) == sum(one["profit"] for one in singly.values())
 

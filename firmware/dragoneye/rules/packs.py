@@ -139,6 +139,8 @@ def from_dict(data, where="rule pack", _depth=0):
         row = data["values"][key]
         if not isinstance(row, list) or len(row) != 2 or not isinstance(row[1], str):
             raise BadInput('%s: %s must be [value, "source"]' % (where, key))
+        if not row[1].strip():
+            raise BadInput("%s: %s has an empty source; needed: where its value comes from" % (where, key))
         values[key] = check_value(key, row[0])
         sources[key] = row[1]
     return Pack(data["name"], data.get("title", data["name"]), values, sources)

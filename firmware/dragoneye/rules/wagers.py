@@ -84,7 +84,8 @@ def is_triple(dice):
 def bonus_level(streak, pack):
     """The level 1..3 that a triple reaches after `streak` triples in a row, or 0 when it pays no bonus.
 
-    11.21(f) names one, two and three consecutive triples; what a fourth does is the pack's `after_third`.
+    11.21(f) names one, two and three consecutive triples; what a fourth does is the pack's `after_third`: with `hold`
+    there is no bonus until the streak ends. The stake stays up all the same, and is not lost to a triple.
     """
     if streak < LEVELS:
         return streak + 1
@@ -96,7 +97,7 @@ def bonus_level(streak, pack):
 
 
 def odds(wager, dice, eye, position, role, streak, pack):
-    """The odds at which one wager is paid, 0 when it lost (11.21(a) to (f)).
+    """The odds at which one wager is paid, 0 when it lost (11.21(a) to (f)), None for a bonus that only stays up.
 
     `role` is SHAKER for the position that shook this roll, else PLAYER; `streak` the triples in a row before this
     roll. Arguments must have passed the check functions above.
@@ -118,16 +119,18 @@ def odds(wager, dice, eye, position, role, streak, pack):
         return pack["pays_triple"]
     level = bonus_level(streak, pack)
     ladder = pack["pays_bonus_shaker"] if role == SHAKER else pack["pays_bonus_other"]
-    return ladder[level - 1] if level else 0
+    return ladder[level - 1] if level else None
 
 
 def settle_one(wager, stake, dice, eye, position, role, streak, pack):
     """Settle one checked wager: {"won", "odds", "profit", "returned"} with returned = stake + profit, in cents.
 
     A winning bonus's stake stays up for the next roll (11.21(f)); it is counted as returned all the same, since it
-    remains the player's.
+    remains the player's. So is that of a bonus which no level pays: neither won nor lost, with a profit of 0.
     """
     paid = odds(wager, dice, eye, position, role, streak, pack)
+    if paid is None:
+        return {"won": False, "odds": 0, "profit": 0, "returned": stake}
     profit = paid * stake if paid else -stake
     return {"won": paid > 0, "odds": paid, "profit": profit, "returned": stake + profit}
 
@@ -168,7 +171,7 @@ def settle_table(bets, dice, eye, shaker, streak, pack):
 
     `bets` maps player position to {wager: stake}; `shaker` is the position that shook this roll, 0 for the dealer
     (then everybody is paid as a non-shaker, 11.21(f)). Returns a list of [position, wager, stake, odds] in order of
-    position and wager; odds 0 is a loss.
+    position and wager; odds 0 is a loss. A bonus that only stays up (`after_third = hold`) has no row.
     """
     rows = []
     for position in sorted(bets):
@@ -176,7 +179,9 @@ def settle_table(bets, dice, eye, shaker, streak, pack):
         stakes = bets[position]
         for wager in WAGERS:
             if wager in stakes:
-                rows.append([position, wager, stakes[wager], odds(wager, dice, eye, position, role, streak, pack)])
+                paid = odds(wager, dice, eye, position, role, streak, pack)
+                if paid is not None:
+                    rows.append([position, wager, stakes[wager], paid])
     return rows
 
 
