@@ -405,7 +405,9 @@ class _TableAudit:
             if result is not None:
                 order = seating.order_of_pack(result["total"], self.pack)
                 action = seating.hands_in_play(order, [player["position"] + 1 for player in hands["players"]]).action
-                if (hands["start"], hands["deal"], hands["action"]) != (order.start, [*order.deal], [*action]):
+                # Older records name the positions without a bet in the action too.
+                actions = ([*action], [*order.action])
+                if (hands["start"], hands["deal"]) != (order.start, [*order.deal]) or hands["action"] not in actions:
                     self.find(_("the deal is not the one that the dice total gives"), number)
             if not hands["players"]:
                 return
