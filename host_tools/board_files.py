@@ -41,15 +41,16 @@ def greet(port: str) -> tuple[Message, Message]:
         link.close()
 
 
-def stop_table(port: str) -> bool:
-    """Let a table restart into maintenance, where the watchdog is not armed. False when no table runs there, but the
-    prompt answers or maintenance waits for it already.
+def stop_table(port: str) -> Message | None:
+    """Let a table restart into maintenance, where the watchdog is not armed, and wait until it is there.
+
+    Returns what it said to hello; None when no table runs there, but the prompt answers or maintenance waits already.
 
     Raises BadInput while a round is open, and LinkError when nothing answers.
     """
     link = Link(SerialTransport(port), lambda record, chain: False)
     try:
-        link.hello(0, 0)
+        table = link.hello(0, 0)
         state = link.request("status")
         if state.get("state") not in MAY_STOP:
             words = _("{port}: a round is open, the table is {state}; finish it first")
@@ -57,7 +58,7 @@ def stop_table(port: str) -> bool:
         link.request("maintenance")
         _wait_for_maintenance(link)
     except Prompt:
-        return False
+        return None
     except LinkClosed:
         # A Pico's own USB goes with the reset. A Ctrl-C before main.py has done its part would come too early.
         wait_for_port(port)
@@ -65,11 +66,11 @@ def stop_table(port: str) -> bool:
         _wait_for_maintenance(link)
     except LinkError:
         if link.in_maintenance:
-            return False
+            return None
         raise
     finally:
         link.close()
-    return True
+    return table
 
 
 def _wait_for_maintenance(link: Link) -> None:
@@ -101,7 +102,7 @@ class BoardFiles:
 
     def __init__(self, port: str) -> None:
         self.port = port
-        self.ran = stop_table(port)
+        self.ran = stop_table(port) is not None
         with self._told():
             self._prompt = RawPrompt(port, timeout=10)
             try:

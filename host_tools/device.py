@@ -146,22 +146,6 @@ class Device:
         """Do one request of protocol.REQUESTS. Raises Refused, SessionLost, LinkClosed or LinkError."""
         return self._link.request(name, **fields)
 
-    def enter_maintenance(self, timeout: float = 15.0) -> None:
-        """Let the table restart into MicroPython's prompt and wait until it has gone there.
-
-        Raises Refused (only between rounds), LinkError.
-        """
-        self.request("maintenance")
-        end = self.now() + timeout
-        try:
-            while not self._link.in_maintenance:
-                if self.now() >= end:
-                    raise LinkError(_("the table does not restart for maintenance"))
-                self.poll(0.05)
-        except LinkClosed:
-            # A Pico's own USB goes with the reset, and comes back.
-            pass
-
     def poll(self, timeout: float = 0.0) -> None:
         """Take in what arrives within `timeout` seconds."""
         self._link.poll(timeout)

@@ -15,6 +15,7 @@ from boards.virtual.client import Table
 from dragoneye.drivers import __name__ as drivers
 from dragoneye.protocol import FAULT, IDLE, VOID
 from host_tools import provision
+from host_tools.board_files import stop_table
 from host_tools.link import LinkError, Refused
 from tests.table.conftest import OpenTable
 from tests.table.played import Tap
@@ -211,8 +212,8 @@ def mpremote(table: Table, *arguments: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=2 * LONG).stdout
 
 
-def maintenance(table: Table, db: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "host_tools", "maintenance", "--port", table.port, "--db", str(db), "--json"]
+def maintenance(table: Table) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "host_tools", "maintenance", "--port", table.port, "--json"]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * LONG)
 
 
@@ -222,14 +223,13 @@ def test_mpremote_gets_in_where_the_watchdog_is_armed(open_table: OpenTable, tmp
     uid = table.device.uid
     table.begin()
     table.device.close()
-    db = tmp_path / "rounds.db"
-    refused = maintenance(table.bench, db)
+    refused = maintenance(table.bench)
     assert refused.returncode == 2
     assert "BETTING" in json.loads(refused.stdout)["error"] or "CLOSED" in json.loads(refused.stdout)["error"]
     table.device.reconnect(LONG)
     table.ask("void", reason="maintenance")
     table.device.close()
-    done = maintenance(table.bench, db)
+    done = maintenance(table.bench)
     assert json.loads(done.stdout) == {"table": uid, "port": table.bench.port, "maintenance": True}
     state = table.bench.state()
     assert (state["boots"], state["wdt_ms"]) == (2, None)
@@ -241,6 +241,8 @@ def test_mpremote_gets_in_where_the_watchdog_is_armed(open_table: OpenTable, tmp
     state = table.bench.state()
     assert (state["boots"], state["wdt_ms"]) == (2, None)
     assert table.motor_is_off()
+    again = maintenance(table.bench)
+    assert json.loads(again.stdout) == {"table": None, "port": table.bench.port, "maintenance": True}
     mpremote(table.bench, "reset")
     until(table.reconnects, "the table")
     assert table.bench.state()["wdt_ms"] == 1000
@@ -258,8 +260,8 @@ def test_a_table_in_maintenance_says_so_and_starts_by_itself_when_nobody_comes(
     assert "MAINTENANCE_S = 600\n" in main
     (firmware / "main.py").write_text(main.replace("MAINTENANCE_S = 600\n", "MAINTENANCE_S = 4\n"))
     table = open_table(firmware=firmware)
-    table.device.enter_maintenance()
     table.device.close()
+    stop_table(table.bench.port)
 
     def heard() -> bool:
         # The port goes and comes with the reset.
