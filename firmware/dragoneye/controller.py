@@ -107,6 +107,7 @@ class Controller:
         self.boot = journal.state["boot"] + 1
         self._record("boot", dict(identity, cause=cause))
         self.table = round.Table(pack, registry, eye, settings, journal.state, self._record, now, gain_steps, dice_set)
+        self.table.prepare = self._prepare
         self._started = True
         if self._broken:
             self._fail(self._broken)
@@ -148,6 +149,11 @@ class Controller:
             # While the table starts: the fault is set when it stands.
             self._broken = "cannot be written: %s" % _why(error)
             return 0
+
+    def _prepare(self):
+        """Before a shake: have the flash ready for the record that ends it."""
+        if not self._broken:
+            self.journal.prepare()
 
     def _fail(self, words):
         self._broken = words
@@ -411,6 +417,8 @@ class Controller:
             # What went before has been removed, as another host had stored it.
             self._acked = self._sent = self.journal.first_id - 1
         if self._sent >= self._sendable() or self._sent - self._acked >= WINDOW:
+            return None
+        if not self.journal.near(self._sent + 1):
             return None
         stored = self.journal.line(self._sent + 1)
         if stored is None:

@@ -6,7 +6,8 @@ one segment only, and `acked` what a host had stored by then, so that a boot may
 is a record {"id", "k", "b", "t", "d"}: running id, kind, boot number, milliseconds since that boot, data. Each line
 ends with " " and its hash: SHA-256 over the previous record's hash and the line's JSON, the first 16 bytes in hex.
 Heads hang on the chain of records but are no links of it: a host that has only the records can follow it.
-Files are opened for each append and closed again: littlefs commits at close, all or nothing.
+Files are opened for each append and closed again: littlefs commits at close, all or nothing. What takes longest of an
+append, the erase of a block that the file's last one is copied into, may be done ahead (`prepare`).
 """
 
 import binascii
@@ -22,6 +23,15 @@ SEGMENTS_MAX = 24
 RESERVE = 64
 
 GENESIS = "0" * 32
+
+# littlefs on the Pico: a file's blocks.
+BLOCK = 4096
+# What the longest record needs: a result with all wagers of seven positions.
+RECORD_MAX = 1200
+# Read at once while lines are looked for: readline would fetch byte by byte.
+CHUNK = 512
+# So much is looked through at most before others get their turn.
+NEAR = 4096
 
 
 class Damaged(Exception):
@@ -46,6 +56,44 @@ def _parse(line, previous):
     if previous is not None and chain(previous, text) != stored:
         raise ValueError("the hash differs")
     return json.loads(text), stored
+
+
+def _lines(file):
+    """The lines of a file, each with its end."""
+    rest = b""
+    while True:
+        data = file.read(CHUNK)
+        if not data:
+            break
+        rest += data
+        begin = 0
+        end = rest.find(b"\n") + 1
+        while end:
+            yield rest[begin:end]
+            begin = end
+            end = rest.find(b"\n", begin) + 1
+        rest = rest[begin:]
+    if rest:
+        yield rest
+
+
+def left_of_block(size):
+    """How many bytes of its last block a littlefs file of `size` bytes leaves free.
+
+    A block begins with pointers to earlier ones, of 4 bytes each: its number's trailing zeros and one (littlefs,
+    DESIGN.md, "CTZ skip-lists").
+    """
+    number = 0
+    left = BLOCK
+    while size > left:
+        size -= left
+        number += 1
+        left = BLOCK - 4
+        bits = number
+        while not bits & 1:
+            bits >>= 1
+            left -= 4
+    return left - size
 
 
 def _is_segment(name):
@@ -74,8 +122,13 @@ class Journal:
         self._torn = False
         # The highest id that a damaged segment may hold.
         self._used = 0
-        self._index = None
-        self._offsets = []
+        # Where the newest segment's lines end, and those of another one as far as it was looked through.
+        self._ends = []
+        self._other = None
+        self._other_ends = []
+        # The newest segment, open for the next record, and how much was written there already.
+        self._file = None
+        self._begun = 0
 
     def _path(self, first):
         return "%s/j%09d.log" % (self.folder, first)
@@ -99,14 +152,12 @@ class Journal:
         path = self._path(first)
         number = 0
         end = 0
+        self._ends = []
         with open(path, "rb") as file:
-            while True:
-                line = file.readline()
-                if not line:
-                    break
+            for line in _lines(file):
                 number += 1
                 try:
-                    self._take(line[:-1], number, first)
+                    self._take(line[:-1].lstrip(b" "), number, first)
                 except (ValueError, KeyError, TypeError) as error:
                     if not line.endswith(b"\n"):
                         break
@@ -118,8 +169,10 @@ class Journal:
                     # The line is whole, only its end is another byte.
                     self._size = end
                     self._cut(path, line[:-1] + b"\n")
+                    self._ends.append(self._size)
                     return True
                 end += len(line)
+                self._ends.append(end)
         if end == 0:
             return False
         self._size = end
@@ -202,14 +255,15 @@ class Journal:
         text = dumps(record)
         stored = chain(self.head, text)
         line = ("%s %s\n" % (text, stored)).encode()
-        path = self._path(self._firsts[-1])
-        if self._torn:
-            self._cut(path)
-        self._torn = True
-        with open(path, "ab") as file:
-            file.write(line)
+        if self._file is None:
+            self._open(b"")
+        file = self._file
+        self._file = None
+        with file:
+            file.write(line[1:] if self._begun else line)
         self._torn = False
-        self._size += len(line)
+        self._size += (self._begun or 1) - 1 + len(line)
+        self._ends.append(self._size)
         self.state = self._fold(self.state, record)
         self.head = stored
         self.last_id = record["id"]
@@ -217,7 +271,46 @@ class Journal:
         self.appends += 1
         return record
 
+    def _open(self, begun):
+        """Open the newest segment for the next record and write `begun` already."""
+        path = self._path(self._firsts[-1])
+        if self._torn:
+            self._cut(path)
+        self._torn = True
+        self._begun = len(begun)
+        self._file = open(path, "ab")
+        try:
+            if begun:
+                self._file.write(begun)
+        except OSError:
+            self._close()
+            raise
+
+    def prepare(self):
+        """Have the flash erased for the next record: its append will only program. Raises OSError as `append` does.
+
+        The segment is left open with the record's first byte, which all have; nothing of that is on the flash before
+        the file is closed. Spaces before it fill a block in which the longest record would not fit.
+        """
+        if self._file is not None:
+            return
+        if not self._firsts or self._count >= SEGMENT_RECORDS:
+            self._begin(self.last_id + 1)
+        left = left_of_block(self._size)
+        self._open(b" " * (left if left < RECORD_MAX else 0) + b"{")
+
+    def _close(self):
+        """Give up what `prepare` has opened; what that leaves is cut before the next append."""
+        file = self._file
+        self._file = None
+        if file is not None:
+            try:
+                file.close()
+            except OSError:
+                pass
+
     def _begin(self, first):
+        self._close()
         self.prune()
         if len(self._firsts) >= SEGMENTS_MAX:
             raise OSError(28, "the journal is full")
@@ -230,6 +323,7 @@ class Journal:
         with open(self._path(first), "wb") as file:
             file.write(line)
         self._size = len(line)
+        self._ends = [self._size]
         self._torn = False
         self._count = 0
 
@@ -238,12 +332,49 @@ class Journal:
         while len(self._firsts) >= SEGMENTS_MAX and self._firsts[1] - 1 <= self.acked:
             os.remove(self._path(self._firsts[0]))
             self._firsts.pop(0)
-            self._index = None
 
     def ack(self, record_id):
         """A host has stored every record up to `record_id`."""
         if self.acked < record_id <= self.last_id:
             self.acked = record_id
+
+    def near(self, record_id):
+        """Look for the record's place, a few milliseconds at most. True when `line` need not any more."""
+        if not self.first_id <= record_id <= self.last_id:
+            return True
+        first, ends = self._ends_of(record_id)
+        place = record_id - first + 1
+        if len(ends) > place:
+            return True
+        known = len(ends)
+        begin = ends[-1] if ends else 0
+        with open(self._path(first), "rb") as file:
+            file.seek(begin)
+            for _ in range(NEAR // CHUNK):
+                data = file.read(CHUNK)
+                if not data:
+                    break
+                at = data.find(b"\n") + 1
+                while at:
+                    ends.append(begin + at)
+                    at = data.find(b"\n", at) + 1
+                begin += len(data)
+        if len(ends) <= place and (not data or len(ends) == known):
+            raise Damaged("record %d in segment %d: there is no such line" % (record_id, first))
+        return len(ends) > place
+
+    def _ends_of(self, record_id):
+        """(first record of its segment, where the lines of that end as far as known)."""
+        index = len(self._firsts) - 1
+        if self._firsts[index] <= record_id:
+            return self._firsts[index], self._ends
+        while self._firsts[index] > record_id:
+            index -= 1
+        first = self._firsts[index]
+        if self._other != first:
+            self._other = first
+            self._other_ends = []
+        return first, self._other_ends
 
     def line(self, record_id):
         """(JSON text, hash) of the record, or None when it is not here (any more).
@@ -252,29 +383,24 @@ class Journal:
         """
         if not self.first_id <= record_id <= self.last_id:
             return None
-        index = len(self._firsts) - 1
-        while self._firsts[index] > record_id:
-            index -= 1
-        first = self._firsts[index]
+        while not self.near(record_id):
+            pass
+        first, ends = self._ends_of(record_id)
         place = record_id - first + 1
+        begin = ends[place - 2] if place > 1 else 0
         with open(self._path(first), "rb") as file:
-            if self._index != first:
-                self._index = first
-                self._offsets = [0]
-            while len(self._offsets) <= place:
-                file.seek(self._offsets[-1])
-                self._offsets.append(self._offsets[-1] + len(file.readline()))
-            file.seek(self._offsets[place - 1])
-            before = file.readline()
-            line = file.readline()
+            file.seek(begin)
+            data = file.read(ends[place] - begin)
+        before = data[: ends[place - 1] - begin - 1].lstrip(b" ")
+        line = data[ends[place - 1] - begin : -1].lstrip(b" ")
         try:
-            previous = json.loads(before[:-34].decode())["prev"] if place == 1 else before[-33:-1].decode()
-            record, stored = _parse(line[:-1], previous)
+            previous = json.loads(before[:-33].decode())["prev"] if place == 1 else before[-32:].decode()
+            record, stored = _parse(line, previous)
             if record["id"] != record_id:
                 raise ValueError("record %d stands there" % record["id"])
         except (ValueError, KeyError, TypeError) as error:
             raise Damaged("record %d in segment %d: %s" % (record_id, first, error))
-        return line[:-34].decode(), stored
+        return line[:-33].decode(), stored
 
     def restart(self, last_id):
         """Set every segment aside (kept as .bad until the next time) and go on after `last_id` with the same state.
@@ -284,12 +410,13 @@ class Journal:
         for name in os.listdir(self.folder):
             if name.endswith(".bad"):
                 os.remove(self.folder + "/" + name)
+        self._close()
         old = self._firsts
         self.last_id = max(last_id, self._used)
         self.head = GENESIS
         self._write_head(self.last_id + 1)
         self._firsts = [self.last_id + 1]
-        self._index = None
+        self._other = None
         self._used = 0
         for first in old:
             if first != self._firsts[0]:

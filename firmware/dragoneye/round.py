@@ -193,6 +193,8 @@ class Table:
         self.save_dice = _no_place
         # Called before a record is written while the motor may run: the board stops it at once.
         self.stop_now = _nothing
+        # Called before anything moves: the result shall be written down quickly.
+        self.prepare = _nothing
         self._late = []
         # No round is opened under a number that a host has stored already.
         self.floor = 0
@@ -491,6 +493,7 @@ class Table:
         wait = self._lockout_left(now)
         if wait:
             raise Problem("E_LOCKOUT", "wait %d ms more" % wait)
+        self.prepare()
         self.shakes[self.shaker] = used + 1
         self._manual = None
         self.state = SHAKING

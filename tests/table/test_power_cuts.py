@@ -96,7 +96,7 @@ def test_a_full_file_system_is_a_fault_until_there_is_room_again(tmp_path: Path)
     need_micropython()
     config = power.configure(tmp_path / "provision")
     states = set()
-    for offset, blocks in ((AMID, 0), (5, 1), (15, 1), (20, 1)):
+    for offset, blocks in ((AMID, 0), (5, 1), (10, 1), (15, 1)):
         first, row = power.run(config, tmp_path / "full.rows", "full", offset, blocks)
         base = power.History().follow((text, link) for text, link in first["base"])
         had = row["had"] - base.last
