@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 STUBS := $(VENV)/rp2-stubs
 STUBS_PIN := micropython-rp2-rpi-pico-stubs==1.29.0.post1
 
-.PHONY: help setup demo test lint types bench image clean
+.PHONY: help setup demo flash test lint types bench image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP) ## play rounds on the virtual table (ARGS="--rounds 10 --seed 7")
 	@$(BIN)/tablectl demo $(ARGS)
+
+flash: $(STAMP) ## copy the firmware to the board that is plugged in (PORT=... where there are more)
+	@$(BIN)/tablectl flash $(if $(PORT),--port $(PORT)) $(ARGS)
 
 test: lint ## lint, types, then the tests (ARGS="-k streak" to narrow)
 	$(BIN)/python -m pytest -n auto $(ARGS)

@@ -1,4 +1,9 @@
-"""The app, unless the service key is held or maintenance was asked for: then this leaves the prompt.
+"""Runs the firmware, unless the service key is held or maintenance was asked for: then this leaves the prompt.
+
+The firmware lies in one of two slots, /a and /b, or (copied by hand) in the root. /slot names the one to run. A new one
+is on trial there, with a number of tries: "b 3". Each start takes one; a firmware that proves itself strikes the number
+out (dragoneye.installed), and when none is left, the other slot runs again. A slot counts only when all files of its
+manifest are there. This file and boot.py serve every firmware, so they change rarely, and each is replaced by a rename.
 
 Held at the start, the service key always leaves the prompt at once, with no watchdog armed. A restart for maintenance
 (the request `maintenance`) waits for a technician's Ctrl-C, with which mpremote begins, and then leaves the prompt for
@@ -8,6 +13,7 @@ the table running again. Nothing of this imports the package: it must work when 
 
 import json
 import os
+import sys
 import time
 
 import machine
@@ -15,6 +21,10 @@ from machine import Pin
 
 MAINTENANCE = "/maintenance"
 MAINTENANCE_S = 600
+SLOT = "/slot"
+OTHER = {"a": "b", "b": "a"}
+# The most that the RP2040's watchdog takes (RP2040-E1).
+TRIAL_MS = 8388
 
 
 def service_key_held():
@@ -47,14 +57,85 @@ def technician_came():
     return False
 
 
-if service_key_held():
-    print("service key held: the table does not start")
-elif maintenance_was_asked_for():
-    if technician_came():
-        print("maintenance: the next reset starts the table")
-    else:
-        machine.reset()
-else:
+def is_whole(slot):
+    """True when every file of the slot's manifest is there and as long as it should be."""
+    try:
+        with open("/" + slot + "/manifest.json") as file:
+            for name, size, _hash in json.load(file)["files"]:
+                if os.stat("/" + slot + "/" + name)[6] != size:
+                    return False
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return True
+
+
+def name_slot(words):
+    """Write /slot, all or nothing. A flash that refuses leaves the old one."""
+    try:
+        with open(SLOT + ".new", "w") as file:
+            file.write(words)
+        os.rename(SLOT + ".new", SLOT)
+    except OSError:
+        pass
+
+
+def choose_slot():
+    """(the slot to run, "" for the root; how many tries it has left, None when it is not on trial)."""
+    try:
+        with open(SLOT) as file:
+            slot, _, tries = file.read().strip().partition(" ")
+    except (OSError, ValueError):
+        return "", None
+    if slot not in OTHER:
+        return "", None
+    if tries:
+        left = int(tries) - 1 if tries.isdigit() else -1
+        if left >= 0 and is_whole(slot):
+            name_slot("%s %d" % (slot, left))
+            return slot, left
+        slot = OTHER[slot] if is_whole(OTHER[slot]) else ""
+        name_slot(slot or "root")
+        return slot, None
+    for one in (slot, OTHER[slot]):
+        if is_whole(one):
+            return one, None
+    return "", None
+
+
+def run():
+    """The table, until something ends it."""
     from dragoneye import app
 
     app.start()
+
+
+def run_on_trial(left):
+    """The same for a firmware that has not proved itself: whatever ends it is a reset, and so is a hang."""
+    machine.WDT(timeout=TRIAL_MS)
+    try:
+        run()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        sys.print_exception(error)
+    print("trial: the new firmware has ended;", left, "more tries")
+    time.sleep(1)
+    machine.reset()
+
+
+if __name__ == "__main__":
+    if service_key_held():
+        print("service key held: the table does not start")
+    elif maintenance_was_asked_for():
+        if technician_came():
+            print("maintenance: the next reset starts the table")
+        else:
+            machine.reset()
+    else:
+        slot, left = choose_slot()
+        if slot:
+            sys.path.insert(0, "/" + slot)
+        if left is None:
+            run()
+        else:
+            run_on_trial(left)

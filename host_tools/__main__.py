@@ -30,6 +30,7 @@ COMMANDS = {
     "doctor": "doctor",
     "export": "record",
     "fairness": "fairness",
+    "flash": "flash",
     "maintenance": "maintenance",
     "monitor": "tables",
     "packs": "packs",
@@ -43,6 +44,7 @@ COMMANDS = {
     "sensors": "service",
     "show": "record",
     "tiles": "tiles",
+    "verify": "verify",
     "virtual": "tables",
     "wagers": "wagers",
 }

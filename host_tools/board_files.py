@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import struct
 import time
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 
-from mpremote.transport import TransportError  # type: ignore[import-untyped]
+from mpremote.transport import TransportError, TransportExecError  # type: ignore[import-untyped]
 from mpremote.transport_serial import SerialTransport as RawPrompt  # type: ignore[import-untyped]
 from serial import SerialException
 
@@ -27,6 +28,17 @@ COME_BACK_S = 60.0
 # A port that is still there so long after a reset does not go away with it.
 GONE_S = 1.0
 ENTER_TRIES = 3
+ENTER_S = 5.0
+# How long a board that ends its program again and again is tried to be stopped.
+INSIST_S = 20.0
+
+
+class RoundOpen(BadInput):
+    """The table may not be stopped now."""
+
+
+class BoardError(BadInput):
+    """A script on the board ended with an error; the text is what MicroPython said."""
 
 
 def greet(port: str) -> tuple[Message, Message]:
@@ -54,16 +66,13 @@ def stop_table(port: str) -> Message | None:
         state = link.request("status")
         if state.get("state") not in MAY_STOP:
             words = _("{port}: a round is open, the table is {state}; finish it first")
-            raise BadInput(words.format(port=port, state=state.get("state")))
-        link.request("maintenance")
-        _wait_for_maintenance(link)
+            raise RoundOpen(words.format(port=port, state=state.get("state")))
+        # A Pico's own USB goes with the reset: the answer may be lost with it.
+        with contextlib.suppress(LinkClosed):
+            link.request("maintenance")
+        link = _in_maintenance(link, port)
     except Prompt:
         return None
-    except LinkClosed:
-        # A Pico's own USB goes with the reset. A Ctrl-C before main.py has done its part would come too early.
-        wait_for_port(port)
-        link = Link(SerialTransport(port), lambda record, chain: False)
-        _wait_for_maintenance(link)
     except LinkError:
         if link.in_maintenance:
             return None
@@ -73,12 +82,20 @@ def stop_table(port: str) -> Message | None:
     return table
 
 
-def _wait_for_maintenance(link: Link) -> None:
+def _in_maintenance(link: Link, port: str) -> Link:
+    """Wait until the board says that it is in maintenance, or is at its prompt as its service key is held. The link,
+    or a new one when the port has gone meanwhile: a Ctrl-C before main.py has done its part would come too early."""
     end = time.monotonic() + COME_BACK_S
-    while not link.in_maintenance:
+    while not link.in_maintenance and not link.at_prompt:
         if time.monotonic() >= end:
             raise LinkError(_("the table does not restart for maintenance"))
-        link.poll(0.05)
+        try:
+            link.poll(0.05)
+        except LinkClosed:
+            link.close()
+            wait_for_port(port)
+            link = Link(SerialTransport(port), lambda record, chain: False)
+    return link
 
 
 def wait_for_port(port: str) -> None:
@@ -94,17 +111,86 @@ def wait_for_port(port: str) -> None:
         time.sleep(0.05)
 
 
+# Writes of a chip's watchdog register that say so: WATCHDOG CTRL, bit 30 (RP2040 2.8.5, RP2350 12.9.7).
+_ARMED = """
+import machine, os
+_at = 0x400d8000 if "RP2350" in os.uname()[4] else 0x40058000
+print(int(bool(machine.mem32[_at] & 1 << 30)))
+"""
+_TO_MAINTENANCE = """
+open("/maintenance", "w").close()
+import machine
+machine.reset()
+"""
+_FORGET = """
+import os
+try:
+    os.remove("/maintenance")
+except OSError:
+    pass
+"""
+
+
 class BoardFiles:
     """The files of the controller on `port`; its program does not run meanwhile. A context manager.
 
-    `ran` tells whether a table ran there. Every method raises BadInput when the board does not answer as MicroPython.
+    `ran` tells whether a table ran there. With `insist` whatever else runs there is stopped as well: a program that is
+    not ours, or a table that ends again and again. Every method raises BadInput when the board does not answer as
+    MicroPython.
     """
 
-    def __init__(self, port: str) -> None:
+    def __init__(self, port: str, insist: bool = False) -> None:
         self.port = port
-        self.ran = stop_table(port) is not None
+        self.ran = False
+        # A busy port, or none, is told at once.
+        SerialTransport(port).close()
+        end = time.monotonic() + INSIST_S
+        while True:
+            try:
+                self.ran = self._stop(insist) or self.ran
+                self._take()
+                return
+            except RoundOpen:
+                raise
+            except BadInput:
+                if not insist or time.monotonic() >= end:
+                    raise
+
+    def _stop(self, insist: bool) -> bool:
+        try:
+            return stop_table(self.port) is not None
+        except LinkError:
+            if not insist:
+                raise
+            return False
+
+    def _take(self) -> None:
+        """Get to the raw prompt with no watchdog armed: one that is would reset the board in the midst of a copy."""
+        self._open()
         with self._told():
-            self._prompt = RawPrompt(port, timeout=10)
+            try:
+                armed = self._prompt.exec(_ARMED).strip() == b"1"
+            except TransportExecError:
+                # Not a chip that we know; it will be told elsewhere.
+                armed = False
+            if armed:
+                self._prompt.exec_raw_no_follow(_TO_MAINTENANCE)
+        if armed:
+            self._drain_to_end()
+            self.close()
+            wait_for_port(self.port)
+            link = Link(SerialTransport(self.port), lambda record, chain: False)
+            try:
+                link = _in_maintenance(link, self.port)
+            finally:
+                link.close()
+            self._open()
+            with self._told():
+                self._prompt.exec(_FORGET)
+
+    def _open(self) -> None:
+        with self._told():
+            self._prompt = RawPrompt(self.port, timeout=10)
             try:
                 self._enter()
             except BaseException:
@@ -121,10 +207,15 @@ class BoardFiles:
         for _attempt in range(ENTER_TRIES - 1):
             self._drain()
             with contextlib.suppress(TransportError):
-                self._prompt.enter_raw_repl(soft_reset=False)
+                self._prompt.enter_raw_repl(soft_reset=False, timeout_overall=ENTER_S)
                 return
         self._drain()
-        self._prompt.enter_raw_repl(soft_reset=False)
+        self._prompt.enter_raw_repl(soft_reset=False, timeout_overall=ENTER_S)
+
+    def _drain_to_end(self) -> None:
+        """Read until the port goes, or nothing comes."""
+        with contextlib.suppress(BadInput), self._told():
+            self._drain(GONE_S)
 
     def _drain(self, quiet: float = 0.5) -> bytes:
         """Read until nothing has come for so long."""
@@ -136,7 +227,8 @@ class BoardFiles:
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 yield
-        except (TransportError, SerialException, OSError) as error:
+        except (TransportError, SerialException, OSError, struct.error) as error:
+            # struct.error: mpremote's own, of a port that says nothing.
             last = str(error).strip().splitlines()[-1:] or [repr(error)]
             words = _("{port}: MicroPython's prompt does not answer as it should ({why})")
             raise BadInput(words.format(port=self.port, why=last[0])) from None
@@ -159,18 +251,27 @@ class BoardFiles:
             for name, content in files.items():
                 self._check("/" + name, content)
 
+    def run(self, script: str) -> bytes:
+        """Run a script on the board; what it printed. Raises BoardError with what ended it."""
+        with self._told():
+            try:
+                return bytes(self._prompt.exec(script))
+            except TransportExecError as error:
+                raise BoardError(error.error_output) from None
+
     def _check(self, path: str, content: bytes) -> None:
         if self._prompt.fs_hashfile(path, "sha256") != hashlib.sha256(content).digest():
             raise BadInput(_("{port}: {file} on the board is not what was written").format(port=self.port, file=path))
 
-    def reset(self) -> None:
-        """A hard reset: the table starts as after power-on. The port goes with it, and comes back."""
+    def reset(self, wait: bool = True) -> None:
+        """A hard reset: the table starts as after power-on. The port goes with it; wait until it is back."""
         # It may go before the board has answered.
         with contextlib.suppress(BadInput), self._told():
             self._prompt.exec_raw_no_follow("import machine\nmachine.reset()")
-            self._drain(GONE_S)
+        self._drain_to_end()
         self.close()
-        wait_for_port(self.port)
+        if wait:
+            wait_for_port(self.port)
 
     def close(self) -> None:
         """Give the port back."""

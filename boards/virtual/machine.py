@@ -504,6 +504,24 @@ class ADC:
         return raw << 4 | raw >> 8  # 12 bits spread over 16, as the rp2 port does
 
 
+class _Registers:
+    """`mem32` of the RP2040, as far as a program may want to know whether the watchdog is armed."""
+
+    WATCHDOG_CTRL = 0x40058000
+    ENABLE = 1 << 30
+
+    def __init__(self):
+        self.armed = False
+
+    def __getitem__(self, address):
+        if address != self.WATCHDOG_CTRL:
+            raise ValueError("mem32[0x%08x] is not part of the virtual table" % address)
+        return self.ENABLE if self.armed else 0
+
+
+mem32 = _Registers()
+
+
 class WDT:
     """The watchdog sits in the bench: it resets this process when no feed comes in time, and nothing stops it."""
 
@@ -513,6 +531,7 @@ class WDT:
         if not 1 <= timeout <= 8388:  # 24 bits of half microseconds (RP2040-E1)
             raise ValueError("timeout exceeds 8388" if timeout > 8388 else "timeout must be at least 1")
         self._every = timeout * 1000 // 8
+        mem32.armed = True
         self._sent = _host.clock()
         _host.send({"wdt": timeout})
 

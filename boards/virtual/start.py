@@ -470,6 +470,7 @@ def main():
     host = Host(open(int(sys.argv[1]), "rb"), open(int(sys.argv[2]), "wb"))  # noqa: SIM115
     machine.attach(host)
     machine.restore(host.boot["pins"])
+    machine.mem32.armed = host.boot["wdt"]
     if host.boot["soft"]:
         sys.stdout.write("MPY: soft reboot\r\n")
     host.send({"up": 1})

@@ -5,7 +5,7 @@ import gc
 import sys
 import time
 
-from dragoneye import __version__, round, selftest
+from dragoneye import __version__, installed, round, selftest
 from dragoneye.config import (
     WATCHDOG_MS,
     check_readers,
@@ -42,6 +42,8 @@ DEAF_MS = 5000
 COAST_MS = 500
 # Ring and buzzer: the shortest tone is 30 ms.
 SIGNAL_MS = 25
+# A new firmware on trial has proved itself when a host has said hello, or after so long.
+PROVED_MS = 20000
 # Between two looks at the readers while nothing rolls.
 READERS_MS = 1000
 
@@ -161,7 +163,7 @@ class App:
         self._service_task = None
         identity = {
             "fw": __version__,
-            "build": _build(),
+            "build": installed.build(),
             "board": data["name"],
             "uid": parts.unique_id(),
             "micropython": "%d.%d.%d" % sys.implementation[1][:3],
@@ -183,6 +185,8 @@ class App:
         )
         self.controller.more_stats = self._stats
         self.controller.more_sensors = self._sensors
+        self.controller.start_survey = self._survey
+        self._on_trial = installed.on_trial()
         self.controller.table.save_dice = self._save_dice
         self.controller.table.stop_now = self.board.still
         self._heard_at = self.clock.now()
@@ -331,6 +335,31 @@ class App:
         while True:
             await asyncio.sleep_ms(COLLECT_MS)
             self._collect(COLLECT_MS)
+            if self._on_trial and self.controller.table.may_stop:
+                self._prove()
+
+    def _prove(self):
+        """This firmware stays, when it has proved itself."""
+        if self.controller.greeted or self.clock.now() > PROVED_MS:
+            self._on_trial = False
+            self.board.still()
+            installed.prove()
+
+    def _survey(self, seed):
+        survey = installed.Survey(seed)
+        asyncio.create_task(self._guarded("verify", self._go_over(survey)))
+        return survey
+
+    async def _go_over(self, survey):
+        while survey.running:
+            if survey is not self.controller.survey:
+                # A later one has taken its place.
+                return
+            if not self.controller.table.may_stop:
+                survey.stop("a round was opened")
+                return
+            survey.step()
+            await asyncio.sleep_ms(1)
 
     def _collect(self, waited_ms):
         """Collect, unless the dice roll."""
@@ -477,14 +506,6 @@ class App:
             if not table.effects or table.effects[0][0] != round.READ:
                 return
             roll, step = table.effects.pop(0)[1]
-
-
-def _build():
-    try:
-        with open("/build.txt") as file:
-            return file.read().strip()
-    except OSError:
-        return "unknown"
 
 
 def start():

@@ -29,6 +29,10 @@ def _nothing():
     return {}
 
 
+def _no_survey(seed):
+    raise Problem("E_STATE", "no flash is there to be looked at")
+
+
 def _why(error):
     """An OSError in words."""
     if len(error.args) > 1:
@@ -96,6 +100,9 @@ class Controller:
         self._writing = False
         self.more_stats = _nothing
         self.more_sensors = _nothing
+        # Begins a survey of the flash (installed.Survey) with this seed; the last one.
+        self.start_survey = _no_survey
+        self.survey = None
         try:
             journal.load()
         except Damaged as damage:
@@ -245,6 +252,8 @@ class Controller:
             return self.table.view(now)
         if name == "stats":
             return self.stats()
+        if name == "verify":
+            return self._verify(fields)
         if self.journal.room < RESERVE and (name == "open" or (name == "test" and fields["on"])):
             raise Problem("E_JOURNAL")
         if self._broken and name in ("leave", "end", "changed", "test", "dice"):
@@ -259,6 +268,20 @@ class Controller:
         except OSError as error:
             self._fail("cannot be written: %s" % _why(error))
             raise Problem("E_FAULT", "the journal cannot be written: %s" % _why(error))
+
+    def _verify(self, fields):
+        if fields["seed"]:
+            if not self.table.may_stop:
+                raise Problem("E_STATE", "the table is %s; allowed between rounds" % self.table.beneath)
+            self.survey = self.start_survey(fields["seed"])
+        if self.survey is None:
+            raise Problem("E_STATE", "none was begun; give a seed")
+        return self.survey.answer(fields["first"])
+
+    @property
+    def greeted(self):
+        """True while a host has said hello."""
+        return self._session is not None
 
     def _hello(self, seq, fields):
         if fields["major"] != protocol.MAJOR:

@@ -22,7 +22,7 @@ import json
 from dragoneye.text import dumps, show
 
 MAJOR = 1
-MINOR = 1
+MINOR = 2
 
 # A request must fit the 512-byte input ring of MicroPython's USB serial; what the device sends may be longer.
 REQUEST_MAX = 500
@@ -160,6 +160,13 @@ REQUESTS = {
         ),
         "in test mode: another dice set; its time of issue (UTC), which die is the dragon's eye die, and 18 tags: die "
         "1 by face 1 to 6, die 2, die 3. Other tags than before end the streak",
+    ),
+    "verify": (
+        TECHNICIAN,
+        "1.2",
+        (("seed", "text", 0, 64, ""), ("first", "int", 0, 999, 0)),
+        "between rounds: with a seed, begin a keyed hash of every file on the flash; without one, how far it is: the "
+        "hash over all and rows of path, size and hash, ten from number first on",
     ),
     "maintenance": (
         TECHNICIAN,

@@ -590,8 +590,13 @@ class Table:
         self._end_streak("table closed")
         return {"streak": self.streak.as_dict()}
 
+    @property
+    def may_stop(self):
+        """True while no round is open."""
+        return self.beneath in _BETWEEN or self.beneath == TEST
+
     def _do_maintenance(self, fields, now):
-        if self.beneath not in _BETWEEN and self.beneath != TEST:
+        if not self.may_stop:
             raise Problem("E_STATE", "the table is %s; allowed in %s" % (self.beneath, ", ".join(_BETWEEN)))
         self.leaving = True
         self.effects.append((MAINTENANCE, None))
