@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoneye.protocol import FAULTS
+from host_tools.codes import FAULTS
 from host_tools.i18n import _, controller
 
 

@@ -16,6 +16,7 @@ import serial
 from dragoneye import protocol
 from dragoneye.errors import BadInput
 from dragoneye.text import show
+from host_tools import codes
 from host_tools.i18n import _, controller
 
 RETRY_S = 0.4
@@ -43,7 +44,7 @@ class SessionLost(LinkError):
 
 
 class Refused(BadInput):
-    """The table refused a request: `code` is one of protocol.ERRORS, `state` the table's state."""
+    """The table refused a request: `code` is one of codes.ERRORS, `state` the table's state."""
 
     def __init__(self, request: str, code: str, why: str, state: str) -> None:
         super().__init__(f"{request}: {why} ({code})")
@@ -240,7 +241,7 @@ class Link:
             self._answers.clear()
         if "err" in answer:
             code = str(answer["err"])
-            why = controller(str(answer.get("why") or protocol.ERRORS.get(code, code)))
+            why = controller(str(answer.get("why") or codes.ERRORS.get(code, code)))
             raise Refused(message["q"], code, why, str(answer.get("state", "")))
         result: Message = answer.get("ok", {})
         return result

@@ -7,6 +7,7 @@ from typing import Any
 
 from dragoneye import protocol
 from dragoneye.protocol import encode
+from host_tools import codes
 from host_tools.board_data import BOARDS
 
 PAGE = BOARDS.parent / "docs" / "protocol.md"
@@ -72,16 +73,16 @@ def page() -> str:
     parts = [
         introduction + "\n## Frames\n\n" + frame + "\n\n" + example,
         "## Requests\n\n" + _table(("request", "role", "since", "fields", "what it does"), requests),
-        _words("Errors", "The codes of `err`.", ("code", "when"), protocol.ERRORS),
+        _words("Errors", "The codes of `err`.", ("code", "when"), codes.ERRORS),
         _words(
             "Events",
             "Records of the journal: running `id`, kind `k`, boot `b`, milliseconds since that boot `t`, data `d`.",
             ("kind", "what happened, and its data"),
-            protocol.EVENTS,
+            codes.EVENTS,
         ),
-        _words("States", "Of the live state, and of an error's `state`.", ("state", "what it is"), protocol.STATES),
-        _words("Why a roll is void", "The `reason` of the event `void`.", ("reason", "why"), protocol.VOIDS),
-        _words("Faults", "The `code` of the event `fault`.", _FAULT_COLUMNS, protocol.FAULTS),
+        _words("States", "Of the live state, and of an error's `state`.", ("state", "what it is"), codes.STATES),
+        _words("Why a roll is void", "The `reason` of the event `void`.", ("reason", "why"), codes.VOIDS),
+        _words("Faults", "The `code` of the event `fault`.", _FAULT_COLUMNS, codes.FAULTS),
     ]
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 

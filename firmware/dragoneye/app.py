@@ -279,9 +279,13 @@ class App:
             meter.begin(TICK_MS)
             # A request may write to flash, and that would lengthen the lock's pulse: it waits until that is over.
             line = None if self.board.lock.active else self.console.read_line()
-            if line is not None:
-                self.controller.receive(line, self.clock.now())
             meter.end()
+            if line is not None:
+                # What it asks for is a run of its own.
+                await asyncio.sleep_ms(0)
+                meter.begin(0)
+                self.controller.receive(line, self.clock.now())
+                meter.end()
             await asyncio.sleep_ms(0 if line is not None else TICK_MS)
 
     async def _output(self):
@@ -316,12 +320,15 @@ class App:
 
     async def _table(self):
         meter = self.meters["table"]
+        table = self.controller.table
+        tick = table.tick
         while True:
             meter.begin(TICK_MS)
             if not self.board.lock.active:
                 self._inputs()
-            self.report(self.controller.table.tick)
-            self._effects()
+            self.controller.guard(self.clock.now(), tick)
+            if table.effects:
+                self._effects()
             if self._all_run():
                 self.board.feed()
             meter.end()
@@ -329,7 +336,10 @@ class App:
 
     def _all_run(self):
         now = time.ticks_us()
-        return all(time.ticks_diff(now, meter.began) <= STALLED_MS * 1000 for meter in self.meters.values())
+        for name in TASKS:  # noqa: SIM110 - a generator is garbage
+            if time.ticks_diff(now, self.meters[name].began) > STALLED_MS * 1000:
+                return False
+        return True
 
     async def _memory(self):
         while True:

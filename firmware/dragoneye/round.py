@@ -10,12 +10,11 @@ from dragoneye.protocol import (
     BETTING,
     CLOSED,
     FAULT,
-    FAULTS,
     IDLE,
-    LATCHED,
     LOCKED,
     READING,
     REVEALED,
+    SERVICE_FAULTS,
     SETTLED,
     SETTLING,
     SHAKING,
@@ -91,7 +90,7 @@ def _no_place(dice_set):
 
 def is_latched(code):
     """True when the fault stops the table until it is cleared; an unknown code's does."""
-    return code not in FAULTS or FAULTS[code][1] == LATCHED
+    return code not in SERVICE_FAULTS
 
 
 def fold(state, record):
@@ -802,7 +801,7 @@ class Table:
             self.effects.append((REFUSED, problem.code))
 
     def set_fault(self, code, detail, now):
-        """Latch a fault (a key of protocol.FAULTS). A roll that is not locked is void; a locked one is kept."""
+        """Latch a fault . A roll that is not locked is void; a locked one is kept."""
         if self.fault is not None:
             if code != self.fault["code"]:
                 self.waiting[code] = detail

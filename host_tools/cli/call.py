@@ -7,8 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from dragoneye.protocol import VOIDS
 from host_tools.cli.numbers import money, number
+from host_tools.codes import VOIDS
 from host_tools.i18n import _, controller
 
 Message = dict[str, Any]

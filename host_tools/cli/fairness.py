@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from dragoneye.protocol import VOIDS
 from host_tools.cli.common import db_option, open_store
 from host_tools.cli.numbers import decimal, number, percent
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.cli.record import search_for, search_options, set_name
+from host_tools.codes import VOIDS
 from host_tools.i18n import _, controller
 
 Analysis = dict[str, Any]

@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from dragoneye.errors import BadInput
-from dragoneye.protocol import FAULTS, VOIDS
 from dragoneye.rules.packs import NAMES, load
 from host_tools import export as exports
 from host_tools.cli import fairness as telling
@@ -21,6 +20,7 @@ from host_tools.cli.document import Block, Document, Drawing, Heading, Paragraph
 from host_tools.cli.numbers import decimal, money, number, percent
 from host_tools.cli.output import json_option, print_json
 from host_tools.cli.record import Moment, progress, search_for, set_name, table_option
+from host_tools.codes import FAULTS, VOIDS
 from host_tools.i18n import _, controller
 from host_tools.store import Search, Store
 

@@ -24,7 +24,7 @@ from dragoneye import protocol
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack, load
 from dragoneye.text import show
-from host_tools import diceset, faults, provision
+from host_tools import codes, diceset, faults, provision
 from host_tools.cli import call
 from host_tools.cli.common import db_option, open_store, play_one
 from host_tools.cli.output import console, json_option, print_json, table
@@ -72,9 +72,9 @@ def _usb_id(vendor: int | None, product: int | None) -> str | None:
 def describe(kind: str, data: Message) -> str:
     """One line for a live state or a record."""
     if kind == "state":
-        words = f"{data['state']} · {controller(protocol.STATES.get(data['state'], ''))}"
+        words = f"{data['state']} · {controller(codes.STATES.get(data['state'], ''))}"
         if data["state"] == protocol.VOID:
-            words += f" · {data['void']}: {controller(protocol.VOIDS.get(data['void'], ''))}"
+            words += f" · {data['void']}: {controller(codes.VOIDS.get(data['void'], ''))}"
             if data["call"]:
                 words += _(" · call a supervisor")
         if data.get("fault"):

@@ -25,8 +25,8 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from dragoneye import protocol
 from dragoneye.rules.packs import NAMES, WAGERS, load
+from host_tools import codes
 from host_tools.board_data import board_data, boards, chip_data, header_data
 from host_tools.configuration import json_schema
 from host_tools.i18n import LANGUAGES, SYSTEM
@@ -138,10 +138,10 @@ def _packs() -> Iterator[tuple[str, str]]:
 
 def _controller() -> Iterator[tuple[str, str]]:
     """What the controller says: the words of its tables, and the messages of the errors that it raises."""
-    faults = {code: row[0] for code, row in protocol.FAULTS.items()}
-    for words in (protocol.STATES, protocol.ERRORS, protocol.VOIDS, faults):
+    faults = {code: row[0] for code, row in codes.FAULTS.items()}
+    for words in (codes.STATES, codes.ERRORS, codes.VOIDS, faults):
         for text in words.values():
-            yield text, "firmware/dragoneye/protocol.py"
+            yield text, "host_tools/codes.py"
     for text in CONTROLLER:
         yield text, "firmware/dragoneye"
     firmware = SOURCES.parent / "firmware"

@@ -30,6 +30,7 @@ from dragoneye.protocol import (
     Problem,
 )
 from dragoneye.rules import packs, reading
+from host_tools import codes
 
 Json = dict[str, Any]
 
@@ -233,7 +234,7 @@ class Rig(Steps):
         try:
             return self.table.request(*protocol.check_request({"q": name, **fields}), self.now)
         except Problem as problem:
-            if problem.code not in protocol.ERRORS or self.snapshot() != before:
+            if problem.code not in codes.ERRORS or self.snapshot() != before:
                 raise AssertionError(f"{name} was refused with {problem.code} and changed something") from problem
             raise
 
@@ -352,7 +353,7 @@ class Desk(Steps):
         """Request and answer. Raises Refused."""
         reply = self.reply(self.send({"q": name, **fields}))
         if "err" in reply:
-            assert reply["err"] in protocol.ERRORS
+            assert reply["err"] in codes.ERRORS
             raise Refused(reply)
         return reply["ok"]
 

@@ -15,7 +15,7 @@ from boards.virtual.client import Table
 from boards.virtual.model import default_tags
 from dragoneye import protocol
 from dragoneye.errors import BadInput
-from host_tools import diceset, faults, i18n
+from host_tools import codes, diceset, faults, i18n
 from host_tools.cli.dice import FACES, Learner
 from host_tools.cli.tables import describe
 from host_tools.diceset import ALARM, FINE, UNKNOWN, WARN, DiceSet
@@ -299,7 +299,7 @@ def test_a_time_of_issue_that_is_none_is_named(tablectl: Tablectl, set_file: Pat
 
 
 @pytest.mark.parametrize("language", ["en", "es"])
-@pytest.mark.parametrize("code", protocol.FAULTS)
+@pytest.mark.parametrize("code", codes.FAULTS)
 def test_every_fault_has_a_remedy_in_both_languages(code: str, language: str) -> None:
     i18n.set_language("en")
     english = faults.remedy(code)

@@ -15,9 +15,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from dragoneye import controller, journal, protocol
+from dragoneye import controller, journal
 from dragoneye.protocol import FAULT, LOCKED, SETTLED
 from dragoneye.text import dumps
+from host_tools import codes
 from tests.unit.tables import Desk, Json, Refused, pack_named
 from tests.unit.test_round_walk import check_rounds
 from tests.unit.walk import Walk
@@ -147,7 +148,7 @@ class AnyTable(Walk):
             assert journal.chain(previous, dumps(event)) == stored
             previous = stored
         check_rounds(desk.events)
-        assert {event["k"] for event in desk.events} <= set(protocol.EVENTS)
+        assert {event["k"] for event in desk.events} <= set(codes.EVENTS)
         self.patch.undo()
         self.folder.cleanup()
 

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from dragoneye import protocol
-from host_tools import protocol_doc, wiring
+from host_tools import codes, protocol_doc, wiring
 from host_tools.__main__ import cli
 from host_tools.board_data import board_data, boards, header_data
 from host_tools.cli.tables import parse_request
@@ -132,7 +132,7 @@ def test_the_protocols_reference_is_up_to_date() -> None:
 
 def test_the_protocols_reference_names_everything() -> None:
     page = protocol_doc.page()
-    tables = (protocol.REQUESTS, protocol.ERRORS, protocol.EVENTS, protocol.STATES, protocol.VOIDS, protocol.FAULTS)
+    tables = (protocol.REQUESTS, codes.ERRORS, codes.EVENTS, codes.STATES, codes.VOIDS, codes.FAULTS)
     for table in tables:
         for name in table:
             assert f"\n| `{name}` | " in page

@@ -333,7 +333,7 @@ def test_segments_under_each_others_names_are_found(tmp_path: Path, small: None)
     first, second, third = files(tmp_path)
     contents = first.read_bytes(), third.read_bytes()
     second.write_bytes(contents[0])
-    with pytest.raises(Damaged, match="record 5 in segment 5: record 1 stands there"):
+    with pytest.raises(Damaged, match="record 5 in segment 5: another record stands there"):
         loaded(tmp_path).line(5)
     third.write_bytes(contents[0])
     with pytest.raises(Damaged, match="segment 9, line 1: the head names record 1"):

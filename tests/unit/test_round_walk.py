@@ -8,8 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from dragoneye import protocol, round
+from dragoneye import round
 from dragoneye.protocol import FAULT, IDLE, LOCKED, SETTLED, Problem
+from host_tools import codes
 from tests.unit.tables import FOREIGN, Json, PowerCut, Rig, pack_named, tags_of
 from tests.unit.walk import Walk, dice
 
@@ -195,8 +196,8 @@ def check_rounds(records: list[Json]) -> None:
     assert [[data[key] for key in same] for data in locked] == [[data[key] for key in same] for data in settled]
     for record in records:
         if record["k"] == "void":
-            assert record["d"]["reason"] in protocol.VOIDS
-        assert record["k"] in protocol.EVENTS
+            assert record["d"]["reason"] in codes.VOIDS
+        assert record["k"] in codes.EVENTS
 
 
 TestAnyRound = AnyRound.TestCase

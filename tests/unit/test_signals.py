@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoneye import protocol, signals
+from dragoneye import signals
 from dragoneye.protocol import FAULT, LOCKED, SETTLED, TEST, VOID
 from dragoneye.signals import SIGNALS, STEP_MS, Signals
+from host_tools import codes
 from tests.unit.tables import LASTING, Rig, pack_named
 
 KEYS = list(SIGNALS)
@@ -45,7 +46,7 @@ def seen(key: str, pixels: int) -> tuple[Any, ...]:
 
 
 def test_every_state_has_a_signal() -> None:
-    assert set(KEYS) == {*protocol.STATES, signals.CALL}
+    assert set(KEYS) == {*codes.STATES, signals.CALL}
 
 
 @pytest.mark.parametrize("pixels", RINGS)
@@ -92,7 +93,7 @@ def test_nothing_of_a_result_is_shown(pack: str, state: str) -> None:
     assert told[0] == told[1]
 
 
-@given(st.sampled_from(list(protocol.STATES)), st.booleans(), st.integers(0, 10**6), st.integers(0, 10**5))
+@given(st.sampled_from(list(codes.STATES)), st.booleans(), st.integers(0, 10**6), st.integers(0, 10**5))
 def test_a_signal_depends_on_the_state_and_the_time_since_it_began_alone(
     state: str, call: bool, start: int, later: int
 ) -> None:

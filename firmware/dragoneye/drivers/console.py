@@ -7,14 +7,25 @@
 import select
 import sys
 
+from micropython import const
+
 LINE_MAX = 1024
 READ_SLICE = 64
 WRITE_SLICE = 64
 CHUNK = 1 if sys.platform == "rp2" else 512
 
+_NEWLINE = const(0x0A)
+
+
+def _ready(poll):
+    """True when the one stream of `poll` is ready; without making a list."""
+    for _ in poll.ipoll(0):
+        return True
+    return False
+
 
 class Console:
-    """`read_line` and `write_some` return at once."""
+    """`read_line` and `write_some` return at once, and leave next to no garbage: a collection holds up everything."""
 
     def __init__(self):
         self._in = sys.stdin.buffer
@@ -24,23 +35,22 @@ class Console:
         self._poll_out = select.poll()
         self._poll_out.register(sys.stdout, select.POLLOUT)
         self._line = bytearray()
+        self._byte = bytearray(1)
         self._pending = b""
         self._place = 0
         self.overlong = 0
 
     def read_line(self):
         """The next whole line as bytes, or None. A line of more than LINE_MAX bytes is dropped and counted."""
+        byte = self._byte
         for _ in range(READ_SLICE):
-            if not self._poll_in.poll(0):
+            if not _ready(self._poll_in) or not self._in.readinto(byte):
                 return None
-            byte = self._in.read(1)
-            if not byte:
-                return None
-            if byte == b"\n":
+            if byte[0] == _NEWLINE:
                 line = bytes(self._line)
                 self._line = bytearray()
                 return line
-            self._line += byte
+            self._line.append(byte[0])
             if len(self._line) > LINE_MAX:
                 self._line = bytearray()
                 self.overlong += 1
@@ -63,14 +73,19 @@ class Console:
     def write_some(self):
         """Write what fits now. True when anything was."""
         place = self._place
-        length = len(self._pending)
-        view = memoryview(self._pending)
-        ready = self._poll_out.poll
+        pending = self._pending
+        length = len(pending)
+        poll = self._poll_out
         write = self._out.write
+        byte = self._byte
         for _ in range(WRITE_SLICE):
-            if place >= length or not ready(0):
+            if place >= length or not _ready(poll):
                 break
-            place += write(view[place : place + CHUNK]) or 0
+            if CHUNK == 1:
+                byte[0] = pending[place]
+                place += write(byte) or 0
+            else:
+                place += write(pending[place : place + CHUNK]) or 0
         wrote = place > self._place
         self._place = place
         return wrote
