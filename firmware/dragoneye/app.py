@@ -108,7 +108,7 @@ class Meter:
 
 
 class MeteredJournal(Journal):
-    """A journal that says how long its writes take, from the record's making to the flash's last page."""
+    """A journal that says how long its writes take, from the record's making to the flash's last page, and its erases."""
 
     def __init__(self, folder, fold, initial):
         super().__init__(folder, fold, initial)
@@ -118,6 +118,13 @@ class MeteredJournal(Journal):
         began = time.ticks_us()
         try:
             return super().append(kind, data, boot, ticks)
+        finally:
+            self.meter.add(time.ticks_diff(time.ticks_us(), began))
+
+    def prepare(self):
+        began = time.ticks_us()
+        try:
+            super().prepare()
         finally:
             self.meter.add(time.ticks_diff(time.ticks_us(), began))
 
