@@ -98,9 +98,9 @@ def _in_maintenance(link: Link, port: str) -> Link:
     return link
 
 
-def wait_for_port(port: str) -> None:
-    """After a reset: wait until the port is there again."""
-    end = time.monotonic() + COME_BACK_S
+def wait_for_port(port: str, seconds: float | None = None) -> None:
+    """After a reset: wait until the port is there again, COME_BACK_S or so many seconds at most."""
+    end = time.monotonic() + (COME_BACK_S if seconds is None else seconds)
     while True:
         try:
             SerialTransport(port).close()
@@ -263,15 +263,17 @@ class BoardFiles:
         if self._prompt.fs_hashfile(path, "sha256") != hashlib.sha256(content).digest():
             raise BadInput(_("{port}: {file} on the board is not what was written").format(port=self.port, file=path))
 
-    def reset(self, wait: bool = True) -> None:
-        """A hard reset: the table starts as after power-on. The port goes with it; wait until it is back."""
+    def reset(self, seconds: float | None = None) -> None:
+        """A hard reset: the table starts as after power-on. The port goes with it; wait until it is back.
+
+        Raises LinkError when it does not come back within so many seconds, or COME_BACK_S.
+        """
         # It may go before the board has answered.
         with contextlib.suppress(BadInput), self._told():
             self._prompt.exec_raw_no_follow("import machine\nmachine.reset()")
         self._drain_to_end()
         self.close()
-        if wait:
-            wait_for_port(self.port)
+        wait_for_port(self.port, seconds)
 
     def close(self) -> None:
         """Give the port back."""

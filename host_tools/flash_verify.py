@@ -119,7 +119,7 @@ def compare(survey: Survey, build: Build, configuration: Mapping[str, bytes]) ->
         else:
             verdicts[path] = _unasked(survey, build, row)
     compiled = {path[:-4] for path in verdicts if path.endswith(".mpy")}
-    plain = {path[:-3] for path in verdicts if path.endswith(".py")}
+    plain = {path[:-3] for path, verdict in verdicts.items() if path.endswith(".py") and verdict == SAME}
     for path in wanted:
         stem = path.rpartition(".")[0]
         # A module may be there as its source, copied by hand; then it has no build to name either.

@@ -21,6 +21,10 @@ from host_tools.i18n import _
 from host_tools.link import Message
 
 
+# When something went wrong, the board is reset; it may have gone for good.
+AFTER_S = 5.0
+
+
 @click.command()
 @click.option("--port", help="The board's port or unique id (default: the one board that is plugged in).")
 @click.option("--board", type=click.Choice(boards()), help="What it must be (default: what it says it is).")
@@ -45,7 +49,7 @@ def flash(port: str | None, board: str | None, dry_run: bool, as_json: bool) -> 
                     flashing.copy(tell)
         except BaseException:
             with contextlib.suppress(BadInput):
-                files.reset(wait=False)
+                files.reset(AFTER_S)
             raise
         files.reset()
     if dry_run:
