@@ -219,30 +219,34 @@ def copy(files: BoardFiles, plan: Plan, tell: Callable[[Step, int], None]) -> No
     before it is named. Raises BadInput; the firmware that ran before runs again then.
     """
     written: dict[str, Step] = {}
-    for step in plan.steps:
-        if step.what == "rename" and written:
-            _check_written(files, written)
-            written = {}
-        _do(files, step, tell)
-        if step.what == "write":
-            written[step.path] = step
+    begun: list[str] = []
+    try:
+        for step in plan.steps:
+            if step.what == "rename" and written:
+                _check_written(files, written)
+                written = {}
+            if step.what == "write":
+                begun.append(step.path)
+                written[step.path] = step
+            _do(files, step, tell)
+    except BoardError as error:
+        with contextlib.suppress(BadInput):
+            # The table needs the room for its record.
+            files.run(UNDO.format(names=[path for path in begun if path.startswith(f"/{plan.slot}/")]))
+        why = _last(error)
+        if "ENOSPC" in why or f"OSError: {ENOSPC}" in why:
+            raise BadInput(full(files.port)) from None
+        words = _("{port}: the firmware cannot be copied: {why}; the one that was there runs on")
+        raise BadInput(words.format(port=files.port, why=why)) from None
 
 
 def _do(files: BoardFiles, step: Step, tell: Callable[[Step, int], None]) -> None:
     left = len(step.data)
-    try:
-        for piece in script_of(step):
-            files.run(piece)
-            if piece.startswith("f.write"):
-                tell(step, min(CHUNK, left))
-                left -= min(CHUNK, left)
-    except BoardError as error:
-        with contextlib.suppress(BadInput):
-            files.run("f.close()")
-        if f"{ENOSPC}" in _last(error) or "ENOSPC" in _last(error):
-            raise BadInput(full(files.port)) from None
-        words = _("{port}: {file} cannot be written: {why}; the firmware that was there runs on")
-        raise BadInput(words.format(port=files.port, file=step.path, why=_last(error))) from None
+    for piece in script_of(step):
+        files.run(piece)
+        if piece.startswith("f.write"):
+            tell(step, min(CHUNK, left))
+            left -= min(CHUNK, left)
 
 
 def full(port: str) -> str:
@@ -262,6 +266,18 @@ def _check_written(files: BoardFiles, written: dict[str, Step]) -> None:
             raise BadInput(_("{port}: {file} on the board is not what was written").format(port=files.port, file=path))
 
 
+UNDO = """
+import os
+try:
+    f.close()
+except (NameError, OSError):
+    pass
+for p in {names}:
+    try:
+        os.remove(p)
+    except OSError:
+        pass
+"""
 HASHES = """
 for p in {names}:
     print(json.dumps([p, h(p)]))

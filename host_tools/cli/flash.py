@@ -20,7 +20,6 @@ from host_tools.flash_plan import Step
 from host_tools.i18n import _
 from host_tools.link import Message
 
-
 # When something went wrong, the board is reset; it may have gone for good.
 AFTER_S = 5.0
 
