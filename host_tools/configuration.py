@@ -248,12 +248,12 @@ def _nearest(name: str, known: Sequence[str]) -> str:
     return words.format(near=near[0] if near else "", known=", ".join(known))
 
 
-def _schema_problems(data: Mapping[str, Any]) -> list[tuple[tuple[int | str, ...], Problem]]:
-    """What the schema refuses, each under its keys."""
+def schema_problems(data: Mapping[str, Any], model: type[BaseModel]) -> list[tuple[tuple[int | str, ...], Problem]]:
+    """What a model's schema refuses of a file, each under its keys."""
     try:
-        TableConfig.model_validate(data)
+        model.model_validate(data)
     except ValidationError as error:
-        schema = json_schema()
+        schema = model.model_json_schema()
         found = []
         for row in error.errors(include_url=False, include_context=False):
             keys = row["loc"]
@@ -340,7 +340,7 @@ def problems_of(data: Mapping[str, Any], folder: Path = Path(), held: packs.Pack
     if isinstance(version, int) and version > FORMAT:
         why = _("format {theirs} is newer than this program, which knows {ours}; update the program")
         return [Problem("format", version, why.format(theirs=version, ours=FORMAT))]
-    refused = _schema_problems(data)
+    refused = schema_problems(data, TableConfig)
     problems = [problem for _keys, problem in refused]
     bad = {keys[0] for keys, _problem in refused}
     if not bad & {"board", "pins"}:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from boards.virtual.client import Control, Table, TableError
+from boards.virtual.client import TableError
 from dragoneye import protocol
 from dragoneye.rules.packs import Pack
 from host_tools import faults
@@ -37,10 +37,17 @@ class Lid(Protocol):
         """Shut it before the next shake."""
 
 
-class VirtualLid:
-    """The virtual table's lid, moved over its control channel."""
+class Steered(Protocol):
+    """Something that things can be done to by name: a virtual table, or a real one on a bench."""
 
-    def __init__(self, control: Control | Table) -> None:
+    def do(self, name: str, /, **args: Any) -> Message:
+        """Do it; raises TableError when it fails."""
+
+
+class VirtualLid:
+    """A lid that is moved by a command, as the virtual table's is over its control channel."""
+
+    def __init__(self, control: Steered) -> None:
         self._control = control
 
     def open(self, device: Device) -> None:

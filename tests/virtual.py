@@ -17,6 +17,8 @@ from dragoneye.rules.packs import load
 from host_tools import provision
 
 LONG = 60.0
+# How long `until` waits; a slower target sets it higher.
+PATIENCE = LONG
 
 # For little firmwares: a default board's readers.
 READERS = """
@@ -51,10 +53,11 @@ def instant_table(folder: Path, pack: str = "nj", seed: int = 7, more: Any = Non
 
 def until(happened: Callable[[], Any], what: str) -> Any:
     """Wait until `happened()` is true; its value."""
-    end = time.monotonic() + LONG
+    patience = PATIENCE
+    end = time.monotonic() + patience
     while True:
         value = happened()
         if value:
             return value
-        assert time.monotonic() < end, f"waited {LONG:.0f} s for {what}"
+        assert time.monotonic() < end, f"waited {patience:.0f} s for {what}"
         time.sleep(0.005)

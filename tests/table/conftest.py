@@ -9,9 +9,15 @@ from typing import Any
 
 import pytest
 
+import tests.virtual
 from boards.virtual.client import Table
+from host_tools.board_files import wait_for_table
+from host_tools.hil.plugin import EMULATOR, SIM, TARGET
+from host_tools.hil.rigged import Rigged
+from host_tools.link import Message
+from host_tools.store import default_place
 from tests.table.played import Played
-from tests.virtual import instant_table
+from tests.virtual import LONG, instant_table
 
 REAL = Path(__file__).parents[2] / "firmware"
 
@@ -44,24 +50,77 @@ def make_table(tmp_path: Path) -> Iterator[MakeTable]:
 
 
 OpenTable = Callable[..., Played]
+MakeBench = Callable[..., "Table | Rigged"]
 
 
-@pytest.fixture(params=["sim"])
-def open_table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenTable]:
-    """`open_table(pack="nj", **options)`: a provisioned table that runs the real firmware, and its host.
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The target is a parameter, so that a test's name says where it ran."""
+    if "target" in metafunc.fixturenames:
+        metafunc.parametrize("target", [metafunc.config.stash[TARGET] or SIM], scope="session")
 
-    The parameter is the target; "sim" is MicroPython's unix port over the virtual table.
+
+@pytest.fixture
+def board(
+    target: str, rig: Rigged | None, told: Message | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MakeBench]:
+    """`board(pack="nj", **options)`: a provisioned virtual table that runs the real firmware, or the real one.
+
+    The real one can be given no options but another pack and `more` entries of its configuration; it gets its own back.
     """
+    if target == EMULATOR:
+        # It runs slower than the wall clock.
+        monkeypatch.setattr("host_tools.link.GIVE_UP_S", 120.0)
+        monkeypatch.setattr("tests.virtual.PATIENCE", 10 * LONG)
     with ExitStack() as stack:
         count = 0
 
-        def make(pack: str = "nj", **options: Any) -> Played:
+        def virtual(pack: str | None = None, **options: Any) -> Table:
             nonlocal count
             count += 1
-            folder = tmp_path / f"place{count}"
-            bench = stack.enter_context(instant_table(folder, pack, **options))
-            played = Played(bench, folder, pack)
+            place = tmp_path / f"place{count}"
+            return stack.enter_context(instant_table(place, pack or "nj", target=target, **options))
+
+        def real(pack: str | None = None, more: Message | None = None, **options: Any) -> Rigged:
+            assert rig is not None
+            assert told is not None
+            if options:
+                pytest.skip(f"{', '.join(options)}: only a virtual table can be made so")
+            leave_ready(rig, told["pack"])
+            stack.callback(rig.restore)
+            rig.configure(told, pack, more)
+            stack.callback(leave_ready, rig, pack or told["pack"])
+            return rig
+
+        yield virtual if rig is None else real
+
+
+def record_of(bench: Table | Rigged) -> Path | str:
+    """Where a table's rounds are stored: a virtual one's beside it, a real one's where all of it is."""
+    return bench.rig.record or default_place() if isinstance(bench, Rigged) else bench.folder.parent / "rounds.db"
+
+
+def leave_ready(rig: Rigged, pack: str) -> None:
+    """Put right what a test left on the bench, and the table between two rounds."""
+    rig.undo()
+    wait_for_table(rig.port)
+    played = Played(rig, record_of(rig), pack)
+    try:
+        played.make_ready()
+    finally:
+        played.close()
+
+
+@pytest.fixture
+def open_table(board: MakeBench) -> Iterator[OpenTable]:
+    """`open_table(pack=None, **options)`: a table and its host, under that rule pack or the target's usual one."""
+    with ExitStack() as stack:
+
+        def make(pack: str | None = None, **options: Any) -> Played:
+            bench = board(pack, **options)
+            played = Played(bench, record_of(bench), pack, tests.virtual.PATIENCE)
             stack.callback(played.close)
+            if not played.is_virtual:
+                played.make_ready()
             return played
 
         yield make
@@ -69,5 +128,5 @@ def open_table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenT
 
 @pytest.fixture
 def table(open_table: OpenTable) -> Played:
-    """A table under the New Jersey rules."""
+    """A table under the target's usual rules: New Jersey's, where it is virtual."""
     return open_table()

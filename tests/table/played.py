@@ -12,7 +12,8 @@ from dragoneye import protocol
 from dragoneye.rules.packs import load
 from host_tools.dealer import Dealer, Plan, VirtualLid
 from host_tools.device import Device
-from host_tools.link import LinkError, SerialTransport
+from host_tools.hil.rigged import Rigged
+from host_tools.link import LinkError, Refused, SerialTransport
 from host_tools.store import Store
 from tests.virtual import LONG, until
 
@@ -33,24 +34,96 @@ class Tap(SerialTransport):
         return data
 
 
-class Played:
-    """A running table with its host. `bench` is what steers what lies on it."""
+class RigLid(VirtualLid):
+    """A lid that a bench or a person moves: asked for again only when the table has not seen it move for a while."""
 
-    def __init__(self, bench: Table, folder: Path, pack: str) -> None:
-        self.bench = bench
-        self.pack = load(pack)
-        self.store = Store(folder / "rounds.db")
+    SEEN_S = 3.0
+
+    def open(self, device: Device) -> None:
+        super().open(device)
+        self._seen(device, True)
+
+    def shut(self, device: Device) -> None:
+        super().shut(device)
+        self._seen(device, False)
+
+    def _seen(self, device: Device, is_open: bool) -> None:
+        end = device.now() + self.SEEN_S
+        while device.refresh()["lid_open"] != is_open and device.now() < end:
+            device.poll(0.05)
+
+
+class Played:
+    """A running table with its host. `bench` is what steers what lies on it: a virtual table, or a bench's rig.
+
+    `record` is where its rounds are stored; what was stored before is none of the test's. `pack` is the rule pack that
+    it plays by (None: what it says).
+    """
+
+    def __init__(
+        self, bench: Table | Rigged, record: Path | str, pack: str | None = None, patience: float = LONG
+    ) -> None:
+        self._bench = bench
+        self.store = Store(record)
         self.heard = bytearray()
-        self.lid = VirtualLid(bench)
+        self.lid = RigLid(bench) if isinstance(bench, Rigged) else VirtualLid(bench)
         self.device = Device(bench.port, self.store, open_transport=lambda port: Tap(port, self.heard))
-        self.dealer = Dealer(self.device, self.pack, self.lid, patience=LONG)
+        self.pack = load(pack or self.device.table["pack"])
+        self.dealer = Dealer(self.device, self.pack, self.lid, patience=patience)
+        self._since = (0, 0)
+
+    @property
+    def bench(self) -> Table:
+        """The virtual table, for tests that look into one; they skip where there is none."""
+        if isinstance(self._bench, Rigged):
+            self._bench.state()
+        assert isinstance(self._bench, Table)
+        return self._bench
+
+    @property
+    def port(self) -> str:
+        return self._bench.port
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether the inside of the table can be looked at."""
+        return isinstance(self._bench, Table)
+
+    def make_ready(self) -> None:
+        """A table that others have played on: between rounds, lid shut, no fault, no streak; the test begins here."""
+        until(self._idle, "the table to be between rounds, with its lid shut")
+        if self.device.state["streak"]["count"]:
+            self.ask("end")
+        self.device.wait_stored(LONG)
+        self._since = self.store.last(self.device.uid)
+
+    def _idle(self) -> bool:
+        view = self.device.refresh()
+        state = view["state"]
+        if state == protocol.IDLE and not view["lid_open"]:
+            return not view.get("lockout_ms")
+        with suppress(Refused, TableError):
+            if state == protocol.FAULT:
+                self.ask("clear", code=view["fault"])
+            elif state == protocol.TEST:
+                self.ask("test", on=False)
+            elif state == protocol.LOCKED and not view["lid_open"]:
+                self.ask("unlock")
+                self.lid.open(self.device)
+            elif view["lid_open"] and state != protocol.LOCKED:
+                self.lid.shut(self.device)
+            elif state == protocol.SETTLED:
+                self.ask("finish")
+            elif state in (protocol.BETTING, protocol.CLOSED, protocol.VOID):
+                self.ask("void", reason="a test begins")
+        return False
 
     def close(self) -> None:
         self.device.close()
         self.store.close()
 
     def do(self, name: str, /, **args: Any) -> dict[str, Any]:
-        return self.bench.do(name, **args)
+        return self._bench.do(name, **args)
 
     def ask(self, name: str, /, **fields: Any) -> dict[str, Any]:
         return self.device.request(name, **fields)
@@ -65,10 +138,12 @@ class Played:
 
     def play(self, *rolls: list[int], plan: Plan | None = None) -> list[dict[str, Any]]:
         """Play a round for each roll (or one); the stored rounds."""
-        if rolls:
-            self.do("next", dice=list(rolls))
         plan = plan or (PLAN if self.pack["wagers"] else NO_WAGERS)
-        numbers = [self.dealer.play(plan) for _ in rolls or [0]]
+        numbers = []
+        for roll in rolls or [None]:
+            if roll is not None:
+                self.do("next", dice=roll)
+            numbers.append(self.dealer.play(plan))
         self.device.wait_stored(LONG)
         return [self.store.round(number, self.device.uid) for number in numbers]
 
@@ -84,7 +159,12 @@ class Played:
             self.ask("close")
         return number
 
+    def may_shake(self) -> None:
+        """Wait until the lock-out from the last shake is over."""
+        until(lambda: not self.device.refresh().get("lockout_ms"), "the end of the lock-out")
+
     def shake(self, *states: str) -> str:
+        self.may_shake()
         self.ask("shake")
         return self.wait(*(states or (protocol.LOCKED,)))
 
@@ -103,12 +183,42 @@ class Played:
     def records(self, *kinds: str) -> list[dict[str, Any]]:
         """The data of the stored records of these kinds."""
         self.device.wait_stored(LONG)
-        return [event["d"] for event in self.store.events(self.device.uid) if event["k"] in kinds]
+        events = self.store.events(self.device.uid)
+        return [event["d"] for event in events if event["id"] > self._since[0] and event["k"] in kinds]
+
+    def roll(self) -> None:
+        """Shake, and wait until the motor is seen to run."""
+        self.may_shake()
+        self.ask("shake")
+        until(self.motor_turns, "the motor")
+
+    def motor_turns(self) -> bool:
+        """Whether the motor runs."""
+        if isinstance(self._bench, Rigged):
+            return self._bench.look("motor") == "on"
+        return bool(self.bench.state()["turning"])
 
     def motor_is_off(self) -> bool:
         """Whether the last that both motor pins did was to go low."""
+        if isinstance(self._bench, Rigged):
+            return self._bench.look("motor") == "off"
         levels = {edge["pin"]: edge["duty"] for edge in self.bench.state()["edges"]}
         return not any(levels.values())
+
+    def unlock(self) -> None:
+        """Let the lid go: the bolt is free a moment later."""
+        self.ask("unlock")
+        if self.is_virtual:
+            until(lambda: self.bench.state()["released"], "the bolt")
+
+    def reveal(self) -> None:
+        """Unlock, open the lid, and wait until the round is settled."""
+        self.unlock()
+        until(self._opens, "the lid")
+
+    def _opens(self) -> bool:
+        self.lid.open(self.device)
+        return self.state == protocol.SETTLED
 
     def restart(self) -> None:
         """Power off and on; the host says hello again."""
@@ -118,7 +228,7 @@ class Played:
 
     def write_raw(self, data: bytes) -> None:
         """Another program writes to the port."""
-        port = os.open(self.bench.port, os.O_WRONLY | os.O_NOCTTY)
+        port = os.open(self.port, os.O_WRONLY | os.O_NOCTTY)
         try:
             while data:
                 data = data[os.write(port, data) :]
@@ -135,23 +245,26 @@ class Played:
     def check_record(self) -> list[dict[str, Any]]:
         """Every event once and in order, every round once; each but the last is over. Returns the rounds."""
         self.device.wait_stored(LONG)
-        return check_record(self.store, self.device.uid)
+        return check_record(self.store, self.device.uid, *self._since)
 
 
-def check_record(store: Store, uid: str) -> list[dict[str, Any]]:
-    """What must be true of any record of a table whose journal was never damaged; the rounds."""
-    events = store.events(uid)
-    assert [event["id"] for event in events] == list(range(1, len(events) + 1))
-    rounds = store.rounds(uid, last=1_000_000)
+def check_record(store: Store, uid: str, since_event: int = 0, since_round: int = 0) -> list[dict[str, Any]]:
+    """What must be true of any record of a table whose journal was never damaged; the rounds.
+
+    Of a record that is older than the test, what came after that event and that round.
+    """
+    events = [event for event in store.events(uid) if event["id"] > since_event]
+    assert [event["id"] for event in events] == list(range(since_event + 1, since_event + len(events) + 1))
+    rounds = [one for one in store.rounds(uid, last=1_000_000) if one["round"] > since_round]
     numbers = [one["round"] for one in rounds]
-    assert numbers == list(range(1, len(rounds) + 1))
+    assert numbers == list(range(since_round + 1, since_round + len(rounds) + 1))
     assert [event["d"]["round"] for event in events if event["k"] == "opened"] == numbers
     assert {one["status"] for one in rounds[:-1]} <= {"settled", "void"}
     for kind, status in (("settled", "settled"), ("locked", "settled")):
         of_kind = [event["d"]["round"] for event in events if event["k"] == kind]
         over = [one["round"] for one in rounds if one["status"] == status]
         # The last round may be locked and still wait for its lid.
-        assert of_kind in (over, [*over, len(rounds)] if kind == "locked" and rounds[-1]["status"] == "open" else over)
+        assert of_kind in (over, [*over, numbers[-1]] if kind == "locked" and rounds[-1]["status"] == "open" else over)
     by_round = {event["d"]["round"]: event["d"]["dice"] for event in events if event["k"] == "locked"}
     assert all(by_round[one["round"]] == one["result"]["dice"] for one in rounds if one["status"] == "settled")
     return rounds
