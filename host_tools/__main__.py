@@ -41,6 +41,7 @@ COMMANDS = {
     "rounds": "record",
     "seats": "seats",
     "selftest": "service",
+    "serve": "serve",
     "sensors": "service",
     "show": "record",
     "tiles": "tiles",

@@ -1,10 +1,16 @@
-"""The language of what a person reads: `_("text")` looks it up in the chosen gettext catalogue."""
+"""The language of what a person reads: `_("text")` looks it up in the chosen gettext catalogue.
+
+A process has one language; `speaking` is another one for a while, for one of several people who are answered at once.
+"""
 
 from __future__ import annotations
 
 import gettext as _gettext
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,30 +29,45 @@ SYSTEM = (
 _FILLED = re.compile("%[sd]")
 
 _chosen = "en"
-_catalogue: _gettext.NullTranslations = _gettext.NullTranslations()
+_spoken: ContextVar[str | None] = ContextVar("language", default=None)
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def _catalogue_of(language: str) -> _gettext.NullTranslations:
+    if language == "en":
+        return _gettext.NullTranslations()
+    return _gettext.translation("tablectl", _FOLDER, [language], fallback=True)
 
 
 def set_language(language: str) -> None:
     """Choose one of LANGUAGES for everything `_` returns from now on."""
-    global _chosen, _catalogue
+    global _chosen
     _chosen = language
-    _catalogue = _gettext.translation("tablectl", _FOLDER, [language], fallback=True)
     # What click prints itself goes through the standard library's default domain.
     os.environ["LANGUAGE"] = language
     _gettext.bindtextdomain("tablectl", str(_FOLDER))
     _gettext.textdomain("tablectl")
 
 
+@contextmanager
+def speaking(language: str) -> Iterator[None]:
+    """One of LANGUAGES within the block, in this thread or task only."""
+    before = _spoken.set(language)
+    try:
+        yield
+    finally:
+        _spoken.reset(before)
+
+
 def language() -> str:
     """The chosen language, one of LANGUAGES."""
-    return _chosen
+    return _spoken.get() or _chosen
 
 
 @lru_cache(maxsize=len(LANGUAGES))
 def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
     """The controller's messages that have something filled in: what they look like, and their translation."""
-    catalogue = _gettext.translation("tablectl", _FOLDER, [language], fallback=True)
-    entries: dict[Any, str] = getattr(catalogue, "_catalog", {})
+    entries: dict[Any, str] = getattr(_catalogue_of(language), "_catalog", {})
     filled = [text for text in entries if isinstance(text, str) and _FILLED.search(text)]
     # The one with the most words of its own first: "%s: %s is %s" fits nearly anything.
     filled.sort(key=lambda text: len(_FILLED.sub("", text)), reverse=True)
@@ -58,10 +79,10 @@ def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
 
 def controller(text: str) -> str:
     """A message that the controller made, in English as it does all, in the chosen language."""
-    translated = _catalogue.gettext(text)
-    if translated != text or _chosen == "en":
+    translated = _(text)
+    if translated != text or language() == "en":
         return translated
-    for pattern, words in _patterns(_chosen):
+    for pattern, words in _patterns(language()):
         found = pattern.fullmatch(text)
         if found:
             # One word alone is a name for machines, such as a field's.
@@ -72,10 +93,10 @@ def controller(text: str) -> str:
 def system(text: str) -> str:
     """A message in which the operating system says in English why it refuses, with that part in the chosen language."""
     for words in SYSTEM:
-        text = text.replace(words, _catalogue.gettext(words))
+        text = text.replace(words, _(words))
     return text
 
 
 def _(text: str) -> str:
     """`text` in the chosen language; English is the text itself."""
-    return _catalogue.gettext(text)
+    return _catalogue_of(language()).gettext(text)

@@ -55,6 +55,8 @@ ALLOWED = {
         ("host_tools.audit", "host_tools.export", "host_tools.fairness", "host_tools.report"),
         "host_tools dragoneye !dragoneye.drivers !dragoneye.app * !serial !sqlalchemy !host_tools.device " + NO_CLI,
     ),
+    "host_tools.web": "host_tools dragoneye !dragoneye.drivers !dragoneye.app * !serial !sqlalchemy "
+    + NO_CLI.replace("!host_tools.web ", ""),
     "host_tools": "host_tools dragoneye boards !dragoneye.drivers !dragoneye.app *",
 }
 
@@ -138,6 +140,7 @@ def test_the_files_are_found() -> None:
         ("host_tools/device.py", "from host_tools.store import Store", "host_tools.store.Store"),
         ("host_tools/device.py", "from .cli import output", "host_tools.cli.output"),
         ("host_tools/store.py", "import click", "click"),
+        ("host_tools/web/app.py", "from host_tools.cli import call", "host_tools.cli.call"),
         ("host_tools/cli/play.py", "from dragoneye.drivers import motor", "dragoneye.drivers.motor"),
         ("host_tools/cli/play.py", "import tests.unit", "tests.unit"),
     ],

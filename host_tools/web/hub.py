@@ -1,0 +1,240 @@
+"""One thread owns the table: it keeps the record, comes back after a pulled cable, and tells others what is there.
+
+Whoever wants something of the table hands over a function; it is called in that thread, between two looks at the port.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from dragoneye.errors import BadInput
+from dragoneye.rules.packs import NAMES, Pack, load
+from host_tools.device import Device
+from host_tools.i18n import _
+from host_tools.link import LinkError, SerialTransport, Transport
+from host_tools.store import Store, StoreError
+
+Message = dict[str, Any]
+T = TypeVar("T")
+
+ROLLS = 20
+_POLL_S = 0.02
+_AGAIN_S = 0.5
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What is known of the table at one moment.
+
+    `linked` is whether it answers, `trouble` why not or what else is wrong, `record_trouble` why its record cannot be
+    written; `table` is its hello, `state` its live state, `rounds` the newest ROLLS stored rounds, oldest first.
+    """
+
+    linked: bool = False
+    trouble: str = ""
+    record_trouble: str = ""
+    table: Message = field(default_factory=dict)
+    state: Message = field(default_factory=dict)
+    pack: Pack | None = None
+    rounds: tuple[Message, ...] = ()
+
+    def round(self) -> Message | None:
+        """The stored round that the live state is of."""
+        for one in reversed(self.rounds):
+            if one["round"] == self.state.get("round"):
+                return one
+        return None
+
+
+class NotLinked(BadInput):
+    """Nothing was asked: the table does not answer."""
+
+
+class Unknown(BadInput):
+    """The connection broke: it is not known whether it was done."""
+
+
+class Recorder:
+    """A store that refuses softly: what it cannot write is not acknowledged, and the table sends it again."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.last = store.last
+        self.history = store.history
+        self.link = store.link
+        self.trouble = ""
+
+    def take(self, uid: str, record: Message, link: str, first_event: int) -> bool:
+        """As Store.take; False, and `trouble` says why, where that raises."""
+        try:
+            taken = self._store.take(uid, record, link, first_event)
+        except StoreError as error:
+            self.trouble = str(error)
+            return False
+        if taken:
+            self.trouble = ""
+        return taken
+
+
+class Hub:
+    """The table on `port`, its record in `store`; `pack` names the rules where the table's own are not built in.
+
+    `tell(snapshot)` is called in the hub's thread whenever something changed.
+    """
+
+    def __init__(
+        self,
+        port: str,
+        store: Store,
+        pack: Pack | None = None,
+        open_transport: Callable[[str], Transport] = SerialTransport,
+    ) -> None:
+        self.port = port
+        self.store = store
+        self.tell: Callable[[Snapshot], None] = lambda snapshot: None
+        self.snapshot = Snapshot()
+        self._given = pack
+        self._open = open_transport
+        self._recorder = Recorder(store)
+        self._device: Device | None = None
+        self._jobs: queue.SimpleQueue[tuple[Callable[[Device], Any], Context, Future[Any]] | None] = queue.SimpleQueue()
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="table", daemon=True)
+
+    def start(self) -> None:
+        """Connect and begin. Raises LinkError when the table cannot be had, StoreError when the record cannot."""
+        self._connect()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Give the port back."""
+        self._ending.set()
+        self._jobs.put(None)
+        if self._thread.is_alive():
+            self._thread.join()
+        if self._device is not None:
+            self._device.close()
+            self._device = None
+
+    def ask(self, do: Callable[[Device], T]) -> Future[T]:
+        """`do(device)` in the hub's thread, in the caller's language.
+
+        The future raises what it raises, NotLinked when the table does not answer, Unknown when it broke off.
+        """
+        future: Future[T] = Future()
+        self._jobs.put((do, copy_context(), future))
+        return future
+
+    # -- in the thread ---------------------------------------------------------------------------------------------
+
+    def _say(self, **changes: Any) -> None:
+        snapshot = replace(self.snapshot, record_trouble=self._recorder.trouble, **changes)
+        if snapshot != self.snapshot:
+            self.snapshot = snapshot
+            self.tell(snapshot)
+
+    def _newest(self, uid: str) -> tuple[Message, ...]:
+        return tuple(self.store.rounds(uid, last=ROLLS))
+
+    def _watch(self, kind: str, data: Message) -> None:
+        if kind == "state":
+            self._say(state=dict(data))
+        elif self._device is not None:
+            self._look(self._device.uid)
+
+    def _look(self, uid: str) -> None:
+        try:
+            self._say(rounds=self._newest(uid))
+        except StoreError as error:
+            self._recorder.trouble = str(error)
+            self._say()
+
+    def _connect(self) -> None:
+        device = Device(self.port, self._recorder, self._watch, self._open)
+        try:
+            pack = self._pack_of(str(device.table.get("pack")))
+            rounds = self._newest(device.uid)
+        except BaseException:
+            device.close()
+            raise
+        self._device = device
+        self._say(linked=True, trouble="", table=device.table, state=dict(device.state), pack=pack, rounds=rounds)
+
+    def _pack_of(self, name: str) -> Pack:
+        if self._given is not None and self._given.name == name:
+            return self._given
+        if self._given is None and name in NAMES:
+            found: Pack = load(name)
+            return found
+        raise LinkError(_("the table plays by the rule pack {theirs}; give --pack {theirs}").format(theirs=name))
+
+    def _lost(self, error: Exception) -> None:
+        device, self._device = self._device, None
+        if device is not None:
+            device.close()
+        self._say(linked=False, trouble=str(error))
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            try:
+                if self._device is None:
+                    self._connect()
+                    continue
+                self._device.poll(_POLL_S)
+                self._say()
+                self._work(self._device)
+            except (LinkError, StoreError) as error:
+                self._lost(error)
+                self._refuse_for(_AGAIN_S)
+            except Exception as error:
+                # Nobody else would look after the table: say it, and begin again.
+                traceback.print_exc(file=sys.stderr)
+                self._lost(error)
+                self._refuse_for(_AGAIN_S)
+        self._refuse_for(0.0)
+
+    def _work(self, device: Device) -> None:
+        """Do what was asked for meanwhile."""
+        while True:
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return
+            if job is None:
+                return
+            do, context, future = job
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(context.run(do, device))
+            except LinkError as error:
+                future.set_exception(Unknown(str(error)))
+                raise
+            except BadInput as error:
+                future.set_exception(error)
+            except Exception as error:
+                future.set_exception(error)
+                raise
+
+    def _refuse_for(self, seconds: float) -> None:
+        """Refuse what is asked for while the table does not answer."""
+        try:
+            job = self._jobs.get(timeout=seconds) if seconds else self._jobs.get_nowait()
+        except queue.Empty:
+            return
+        while job is not None:
+            _do, _context, future = job
+            if future.set_running_or_notify_cancel():
+                future.set_exception(NotLinked(self.snapshot.trouble))
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return

@@ -1,0 +1,184 @@
+"""A virtual table that is served: the web server in a thread of this process, and a plain HTTP client."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from boards.virtual.client import Table, TableError
+from host_tools.store import Store
+from host_tools.web.app import Web
+from host_tools.web.hub import Hub
+from host_tools.web.server import Server, listen
+from tests.virtual import LONG, instant_table, until
+
+BETS: dict[int, dict[str, int]] = {2: {"match": 500, "odd": 1000}, 3: {"bonus": 100}}
+
+
+class Answer(NamedTuple):
+    """What a request was answered."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Stream:
+    """Server-sent events, every byte of them kept."""
+
+    def __init__(self, port: int, path: str, headers: dict[str, str]) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
+        self._connection.request("GET", path, headers=headers)
+        self._response = self._connection.getresponse()
+        self.status = self._response.status
+        self.heard = bytearray()
+        self.view: dict[str, Any] = {}
+
+    def next(self) -> dict[str, Any]:
+        """The next view."""
+        while True:
+            line = self._response.readline()
+            assert line, "the stream has ended"
+            self.heard += line
+            if line.startswith(b"data: "):
+                self.view = json.loads(line[6:])
+                return self.view
+
+    def until_state(self, *states: str) -> dict[str, Any]:
+        """The first view in one of these states, the present one counted."""
+        while self.view.get("state") not in states:
+            self.next()
+        return self.view
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Served:
+    """A table, its record and the server in front of them."""
+
+    def __init__(self, bench: Table, folder: Path, **options: Any) -> None:
+        self.bench = bench
+        self.folder = folder
+        self.options = options
+        self.port = 0
+        self._streams: list[Stream] = []
+        self.start()
+
+    def start(self) -> None:
+        self.store = Store(self.folder / "rounds.db")
+        self.hub = Hub(self.bench.port, self.store)
+        self.hub.start()
+        listener = listen("127.0.0.1", self.port)
+        self.port = listener.getsockname()[1]
+        self.web = Web(self.hub, **self.options)
+        self._server = Server(self.web)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)
+        self._thread.start()
+        until(lambda: self._server.started, "the server")
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(LONG)
+        assert not self._thread.is_alive()
+        self.hub.stop()
+        self.store.close()
+
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+        self.stop()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.send("GET", path, None, **headers)
+
+    def send(self, method: str, path: str, body: bytes | None, **headers: str) -> Answer:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG)
+        try:
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, path, body, named)
+            response = connection.getresponse()
+            return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+        finally:
+            connection.close()
+
+    def watch(self, path: str = "/events", **headers: str) -> Stream:
+        stream = Stream(self.port, path, headers)
+        self._streams.append(stream)
+        return stream
+
+    # -- the table, dealt at without the console
+
+    def ask(self, name: str, /, **fields: Any) -> Any:
+        return self.hub.ask(lambda device: device.request(name, **fields)).result(LONG)
+
+    def wait(self, *states: str) -> None:
+        until(lambda: self.hub.snapshot.state.get("state") in states, f"{states}")
+
+    def lid(self, to: str) -> None:
+        def moved() -> bool:
+            with suppress(TableError):
+                self.bench.do("lid", to=to)
+                return True
+            return False
+
+        until(moved, f"the lid {to}")
+        until(lambda: self.hub.snapshot.state.get("lid_open") == (to == "open"), f"the lid {to}")
+
+    def lock(self, dice: list[int], bets: dict[int, dict[str, int]] | None = None, shaker: int = 2) -> None:
+        """A round up to its locked result."""
+        self.bench.do("next", dice=dice)
+        self.ask("open", shaker=shaker)
+        for position, wagers in (BETS if bets is None else bets).items():
+            self.ask("bets", position=position, wagers=wagers)
+        self.ask("close")
+        self.ask("shake")
+        self.wait("LOCKED")
+
+    def reveal(self) -> None:
+        self.ask("unlock")
+        self.lid("open")
+        self.wait("SETTLED")
+
+    def finish(self) -> None:
+        self.lid("shut")
+        self.ask("finish")
+        self.wait("IDLE")
+
+    def play(self, dice: list[int], bets: dict[int, dict[str, int]] | None = None) -> None:
+        """A whole round."""
+        self.lock(dice, bets)
+        self.reveal()
+        self.finish()
+
+
+@contextmanager
+def serving(folder: Path, pack: str = "nj", more: Any = None, **options: Any) -> Iterator[Served]:
+    """A served virtual table; `options` are those of Web."""
+    with instant_table(folder, pack, more=more) as bench:
+        served = Served(bench, folder, **options)
+        try:
+            yield served
+        finally:
+            served.close()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    """A table under the New Jersey rules."""
+    with serving(tmp_path) as served:
+        yield served
