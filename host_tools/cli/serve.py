@@ -3,34 +3,86 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import signal
+import socket
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
 import click
 
+from boards.virtual.client import Control, TableError
 from dragoneye.errors import BadInput
-from dragoneye.rules.packs import NAMES, Pack, load
+from dragoneye.rules.packs import Pack, load
 from host_tools import provision
 from host_tools.cli.common import db_option, open_store
 from host_tools.cli.demo import UID, virtual_table
 from host_tools.i18n import _
+from host_tools.rules import clauses, houseway
+from host_tools.store import default_path
+from host_tools.web.access import ROLES, Pins, role_name
 from host_tools.web.app import Web
+from host_tools.web.console import Console
 from host_tools.web.hub import Hub
 from host_tools.web.server import Server, is_loopback, listen
 
 
 @contextlib.contextmanager
-def _port_of(port: str | None, virtual: bool, pack: Pack | None, seed: int) -> Iterator[str]:
+def _table_of(
+    port: str | None, virtual: bool, pack: Pack | None, seed: int
+) -> Iterator[tuple[str, Callable[[str], None] | None]]:
+    """The table's port, and what moves its lid where it is a virtual one."""
     if (port is None) == (not virtual):
         raise BadInput(_("give either --port PORT or --virtual"))
     if port is not None:
-        yield port
+        yield port, _lid_beside(port)
         return
     with virtual_table(pack or load("nj"), seed, UID, provision.QUICK) as table:
-        yield table.port
+        yield table.port, _lid_beside(table.port)
+
+
+def _lid_beside(port: str) -> Callable[[str], None] | None:
+    """What moves the lid of the virtual table whose port this is; None at a real one."""
+    folder = Path(port).parent
+    if not (folder / "control").exists():
+        return None
+
+    def move(to: str) -> None:
+        try:
+            control = Control(folder)
+            try:
+                control.do("lid", to=to)
+            finally:
+                control.close()
+        except TableError as error:
+            raise BadInput(str(error)) from None
+
+    return move
+
+
+def _set_pin(pins: Pins, role: str) -> None:
+    words = _("new PIN of the {role}").format(role=role_name(role))
+    if sys.stdin.isatty():
+        pin = click.prompt(words, hide_input=True, confirmation_prompt=True, err=True)
+    else:
+        pin = sys.stdin.readline().rstrip("\r\n")
+    pins.set(role, pin)
+    click.echo(_("{path}: the {role}'s PIN is set").format(path=pins.path, role=role_name(role)))
+
+
+def _made_up(pins: Pins, folder: Path) -> Pins:
+    """PINs for a virtual table to try things out, told on the terminal; `pins` if there are any."""
+    if pins.roles:
+        return pins
+    made = Pins(folder / "pins.json")
+    for role in ROLES:
+        pin = f"{secrets.randbelow(10**6):06d}"
+        made.set(role, pin)
+        click.echo(_("for this run only: the {role}'s PIN is {pin}").format(role=role_name(role), pin=pin))
+    return made
 
 
 @contextlib.contextmanager
@@ -53,29 +105,70 @@ def _told_to_end() -> Iterator[None]:
 @click.option("--virtual", is_flag=True, help="A virtual table instead of one on a port.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--http", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Port to listen on.")
-@click.option("--pack", help=f"Rule pack, where it is none of {', '.join(NAMES)}: the path of your own .json file.")
+@click.option("--name", "names", multiple=True, help="A name that this machine is reached by; more than once for more.")
+@click.option("--pack", help="Rule pack, where it is none of nj, pr, ca: the path of your own .json file.")
+@click.option(
+    "--house-way",
+    default="foxwoods",
+    show_default=True,
+    type=click.Choice(houseway.names()),
+    help="Sets four tiles that are entered without being set.",
+)
+@click.option("--pins", type=click.Path(dir_okay=False, path_type=Path), help="File of the PINs' hashes.")
+@click.option(
+    "--set-pin", type=click.Choice(ROLES), help="Set the PIN of a role, asked for or read from stdin; then end."
+)
 @click.option("--seed", default=2026, show_default=True, type=click.IntRange(0, 2**30 - 1), help="Of a virtual table.")
 @db_option
 def serve(
-    port: str | None, virtual: bool, host: str, http: int, pack: str | None, seed: int, db: Path | str | None
+    port: str | None,
+    virtual: bool,
+    host: str,
+    http: int,
+    names: tuple[str, ...],
+    pack: str | None,
+    house_way: str,
+    pins: Path | None,
+    set_pin: str | None,
+    seed: int,
+    db: Path | str | None,
 ) -> None:
-    """Serve the table's display and the dealer's console to browsers, and keep the table's record, until Ctrl-C."""
+    """Serve the table's display and the dealer's console to browsers, and keep the table's record, until Ctrl-C.
+
+    The display is at /, the console at /dealer. Each role needs a PIN: `tablectl serve --set-pin dealer`.
+    """
+    known = Pins(pins or default_path().with_name("pins.json"))
+    if set_pin is not None:
+        _set_pin(known, set_pin)
+        return
     chosen = load(pack) if pack is not None else None
-    with _port_of(port, virtual, chosen, seed) as name, contextlib.closing(open_store(db)) as store:
-        listener = listen(host, http)
+    with contextlib.ExitStack() as stack:
+        name, lid = stack.enter_context(_table_of(port, virtual, chosen, seed))
+        store = stack.enter_context(contextlib.closing(open_store(db)))
+        listener = stack.enter_context(contextlib.closing(listen(host, http)))
         hub = Hub(name, store, chosen)
-        try:
-            hub.start()
-            if not is_loopback(host):
-                click.echo(
-                    _("warning: {host} can be reached from other machines, and nothing is encrypted").format(host=host),
-                    err=True,
-                )
-            address, number = listener.getsockname()[:2]
-            shown = f"[{address}]" if ":" in address else address
-            click.echo(_("display: http://{host}:{port}/").format(host=shown, port=number))
-            with _told_to_end():
-                Server(Web(hub, frozenset({host.lower()}))).run(sockets=[listener])
-        finally:
-            hub.stop()
-            listener.close()
+        stack.callback(hub.stop)
+        hub.start()
+        if virtual:
+            known = _made_up(known, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoneye-"))))
+        _tell(host, listener, known)
+        text = clauses.of_pack(pack or str(hub.snapshot.table["pack"]))
+        web = Web(
+            hub, known, Console(hub, lid, bool(text.signals), house_way), frozenset(map(str.lower, (host, *names)))
+        )
+        with _told_to_end():
+            Server(web).run(sockets=[listener])
+
+
+def _tell(host: str, listener: socket.socket, pins: Pins) -> None:
+    """Where it is served, and what is missing for it to be used safely."""
+    if not is_loopback(host):
+        words = _("warning: {host} can be reached from other machines, and nothing is encrypted").format(host=host)
+        click.echo(words, err=True)
+    address, number = listener.getsockname()[:2]
+    shown = f"[{address}]" if ":" in address else address
+    click.echo(_("display: http://{host}:{port}/").format(host=shown, port=number))
+    if pins.roles:
+        click.echo(_("console: http://{host}:{port}/dealer").format(host=shown, port=number))
+    else:
+        click.echo(_("console: no PIN is set; set one with `tablectl serve --set-pin dealer`"), err=True)

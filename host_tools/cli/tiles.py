@@ -289,12 +289,6 @@ def settle_table(
 
     def show(result: dict[str, Any]) -> None:
         words = {"win": _("wins"), "lose": _("loses"), "push": _("pushes"), "no_action": _("no action")}
-        signals = {
-            "tiles_in_T": _("tiles two by two in a T"),
-            "bet_forward_one_tile_on_three": _("bet forward, one tile on three"),
-            "tiles_to_tray": _("tiles to the tray, the money stays"),
-            "bet_returned": _("bet returned"),
-        }
         console().print(f"{_('bank')}: {_names(result['bank']['high'])} / {_names(result['bank']['low'])}")
         rows = table(
             _("deal position"), _("high hand"), _("low hand"), _("result"), _("net"), _("commission"), _("returned"),
@@ -309,7 +303,7 @@ def settle_table(
                 money(one["net"]),
                 money(one["commission"]),
                 money(one["returned"]),
-                *([signals[one["signal"]]] if one["signal"] else []),
+                *([tile_table.signal_words(one["signal"])] if one["signal"] else []),
             )
         console().print(rows)
         nets, paid = (" / ".join(map(money, result[key])) for key in ("bank_nets", "bank_commissions"))

@@ -23,6 +23,20 @@ SIGNALS = {
 }
 
 
+def signal_words(signal: str) -> str:
+    """What one of SIGNALS is in the chosen language (card room sheet, rules 9 and 10).
+
+    >>> signal_words("tiles_in_T")
+    'tiles two by two in a T'
+    """
+    return {
+        "tiles_in_T": _("tiles two by two in a T"),
+        "bet_forward_one_tile_on_three": _("bet forward, one tile on three"),
+        "tiles_to_tray": _("tiles to the tray, the money stays"),
+        "bet_returned": _("bet returned"),
+    }[signal]
+
+
 @dataclass(frozen=True)
 class Player:
     """A player in the order of action: deal position, hands and stake in cents."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import hmac
+import json
+import math
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,12 +23,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from host_tools.diceset import utc_now
 from host_tools.i18n import LANGUAGES, _, language, speaking
 from host_tools.web import pages, view
+from host_tools.web.access import ROLES, Limiter, Pins, Session, Sessions, checked_pin
 from host_tools.web.channel import Channel
+from host_tools.web.console import Console, actions, watched
 from host_tools.web.hub import Hub, Snapshot
 
 STATIC = Path(__file__).parent / "static"
 # Displays and consoles at once; each holds a connection and no more.
 WATCHERS_MAX = 500
+# Bytes of what a page sends at most.
+BODY_MAX = 64 << 10
+COOKIE = "dragoneye"
+DISPLAY = "display"
 
 # Nothing from elsewhere, no script or style that is not a file of ours, and in nobody's frame.
 HEADERS = {
@@ -95,16 +104,29 @@ class Guard:
 class Web:
     """The application's parts: `hub` owns the table, `app` is for an ASGI server.
 
-    `names` are the host names that it answers to besides addresses and localhost.
+    `pins` and `console` are for the dealer's console; without PINs nobody gets in. `names` are the host names that it
+    answers to besides addresses and localhost.
     """
 
-    def __init__(self, hub: Hub, names: frozenset[str] = frozenset()) -> None:
+    def __init__(self, hub: Hub, pins: Pins, console: Console, names: frozenset[str] = frozenset()) -> None:
         self.hub = hub
+        self._pins = pins
+        self._console = console
+        self._sessions = Sessions(pins)
+        self._limiter = Limiter()
+        # One PIN at a time: each look at one takes memory and time.
+        self._looking = asyncio.Lock()
         self.channel = Channel(self._render)
         self.app = Starlette(
             routes=[
                 Route("/", self.display),
                 Route("/events", self.events),
+                Route("/dealer", self.dealer),
+                Route("/dealer/events", self.dealer_events),
+                Route("/dealer/session", self.session),
+                Route("/dealer/login", self.login, methods=["POST"]),
+                Route("/dealer/logout", self.logout, methods=["POST"]),
+                Route("/dealer/do", self.do, methods=["POST"]),
                 Mount("/static", StaticFiles(directory=STATIC)),
             ],
             lifespan=self._lifespan,
@@ -134,12 +156,14 @@ class Web:
         return JSONResponse({"error": error.detail}, error.status_code)
 
     def _render(self, key: tuple[str, str]) -> Any:
-        _kind, spoken = key
+        kind, spoken = key
         with speaking(spoken):
-            return view.display(self.hub.snapshot, utc_now())
+            if kind == DISPLAY:
+                return view.display(self.hub.snapshot, utc_now())
+            return watched(self.hub.snapshot, kind)
 
     def stream(self, request: Request, kind: str, still: Callable[[], bool] = lambda: True) -> Response:
-        """The views of a kind as server-sent events."""
+        """The views of a kind, DISPLAY or a role, as server-sent events."""
         spoken = language_of(request)
         if self.channel.watchers >= WATCHERS_MAX:
             with speaking(spoken):
@@ -153,7 +177,102 @@ class Web:
 
     async def events(self, request: Request) -> Response:
         """What the display shows, as it changes."""
-        return self.stream(request, "display")
+        return self.stream(request, DISPLAY)
+
+    # -- the console -----------------------------------------------------------------------------------------------
+
+    def _session(self, request: Request) -> Session | None:
+        return self._sessions.find(request.cookies.get(COOKIE, ""))
+
+    def _with_cookie(self, response: Response, cookie: str) -> Response:
+        response.set_cookie(COOKIE, cookie, path="/dealer", httponly=True, samesite="strict")
+        return response
+
+    async def dealer(self, request: Request) -> Response:
+        """The dealer's console, or the place to log in."""
+        session = self._session(request)
+        with speaking(language_of(request)):
+            if session is None:
+                return HTMLResponse(pages.login_page(self._pins.roles))
+            page = pages.dealer_page(session.role, session.csrf, actions(session.role), self._console.lid is not None)
+            return self._with_cookie(HTMLResponse(page), self._sessions.renew(session))
+
+    async def dealer_events(self, request: Request) -> Response:
+        """What the console shows, as it changes."""
+        session = self._session(request)
+        with speaking(language_of(request)):
+            if session is None:
+                return JSONResponse({"error": _("log in first")}, 401)
+            cookie = request.cookies[COOKIE]
+            return self.stream(request, session.role, lambda: self._sessions.find(cookie) is not None)
+
+    async def session(self, request: Request) -> Response:
+        """Whether the session stands."""
+        session = self._session(request)
+        return JSONResponse({"role": session.role if session else None}, 200 if session else 401)
+
+    async def login(self, request: Request) -> Response:
+        """{"role", "pin"}: begin a session."""
+        with speaking(language_of(request)):
+            asked = await _posted(request)
+            role, pin = asked.get("role"), checked_pin(asked.get("pin"))
+            if role not in ROLES:
+                return JSONResponse({"error": _("there is no such role")}, 400)
+            address = request.client.host if request.client else ""
+            async with self._looking:
+                wait = self._limiter.wait(address)
+                if wait:
+                    words = _("too many wrong PINs; wait {seconds} s").format(seconds=math.ceil(wait))
+                    return JSONResponse({"error": words}, 429, {"retry-after": str(math.ceil(wait))})
+                if not await asyncio.to_thread(self._pins.check, role, pin):
+                    self._limiter.wrong(address)
+                    return JSONResponse({"error": _("wrong PIN")}, 403)
+                self._limiter.right(address)
+            return self._with_cookie(JSONResponse({"ok": True}), self._sessions.begin(role))
+
+    async def logout(self, request: Request) -> Response:
+        """End the session."""
+        with speaking(language_of(request)):
+            session, _asked = await self._asked(request)
+            self._sessions.end(session)
+            response = JSONResponse({"ok": True})
+            response.delete_cookie(COOKIE, path="/dealer", httponly=True, samesite="strict")
+            return response
+
+    async def do(self, request: Request) -> Response:
+        """{"key", "do", "step", "fields"}: do something at the table, see Console.act."""
+        with speaking(language_of(request)):
+            session, asked = await self._asked(request)
+            status, answer = await self._console.act(session, asked)
+            return self._with_cookie(JSONResponse(answer, status), self._sessions.renew(session))
+
+    async def _asked(self, request: Request) -> tuple[Session, dict[str, Any]]:
+        """Whose request it is and what was sent with it. Raises HTTPException."""
+        session = self._session(request)
+        if session is None:
+            raise HTTPException(401, _("log in first"))
+        asked = await _posted(request)
+        if not hmac.compare_digest(request.headers.get("x-csrf", "").encode(), session.csrf.encode()):
+            raise HTTPException(403, _("this does not come from the console's own page; load it again"))
+        return session, asked
 
 
-Handler = Callable[[Request], Awaitable[Response]]
+async def _posted(request: Request) -> dict[str, Any]:
+    """The JSON object that one of our own pages sent. Raises HTTPException."""
+    origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
+    if site != "same-origin" or (origin is not None and origin.partition("://")[2] != request.headers.get("host")):
+        raise HTTPException(403, _("this does not come from the console's own page; load it again"))
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise HTTPException(415, _("what is sent must be JSON"))
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > BODY_MAX:
+            raise HTTPException(413, _("what was sent is too long"))
+    try:
+        asked = json.loads(body)
+    except (ValueError, RecursionError):
+        asked = None
+    if not isinstance(asked, dict):
+        raise HTTPException(400, _("what was sent is not a JSON object"))
+    return asked

@@ -107,6 +107,7 @@ class Hub:
         self._device: Device | None = None
         self._jobs: queue.SimpleQueue[tuple[Callable[[Device], Any], Context, Future[Any]] | None] = queue.SimpleQueue()
         self._ending = threading.Event()
+        self._again = threading.Event()
         self._thread = threading.Thread(target=self._run, name="table", daemon=True)
 
     def start(self) -> None:
@@ -132,6 +133,10 @@ class Hub:
         future: Future[T] = Future()
         self._jobs.put((do, copy_context(), future))
         return future
+
+    def look_again(self) -> None:
+        """What was stored beside the rounds has changed."""
+        self._again.set()
 
     # -- in the thread ---------------------------------------------------------------------------------------------
 
@@ -189,6 +194,9 @@ class Hub:
                     self._connect()
                     continue
                 self._device.poll(_POLL_S)
+                if self._again.is_set():
+                    self._again.clear()
+                    self._look(self._device.uid)
                 self._say()
                 self._work(self._device)
             except (LinkError, StoreError) as error:

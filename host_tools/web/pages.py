@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 from host_tools.i18n import LANGUAGES, _, language
+from host_tools.web.access import ROLES, role_name
+from host_tools.web.console import tile_set
 
 Texts = dict[str, str]
 
@@ -52,7 +56,7 @@ def _language_links(path: str) -> str:
     )
 
 
-def page(name: str, title: str, texts: Texts, body: str, **data: str) -> str:
+def page(name: str, title: str, texts: Texts, body: str, **data: Any) -> str:
     """One page: its texts and `data` lie in it as JSON, which is no script; `name` is its script's."""
     held = json.dumps({"lang": language(), "texts": texts, **data}).replace("<", "\\u003c")
     return f"""<!doctype html>
@@ -93,3 +97,130 @@ def display_page() -> str:
 <footer><span id="uid"></span> {_language_links("/")}</footer>
 <noscript>{escape(script)}</noscript>"""
     return page("display", heading, display_texts(), body)
+
+
+def login_page(roles: Sequence[str]) -> str:
+    """Where somebody gives a PIN; `roles` are those that have one."""
+    heading, script = _("Dealer's console"), _("This page needs JavaScript.")
+    texts = {
+        "role": _("Role"),
+        "pin": _("PIN"),
+        "log_in": _("Log in"),
+        "lost_server": _("the server does not answer; try again"),
+        "no_pins": _("No PIN is set yet. On the server: tablectl serve --set-pin dealer"),
+        **{role: role_name(role) for role in ROLES},
+    }
+    body = f"""<main>
+<h1>{escape(heading)}</h1>
+<div id="login"></div>
+</main>
+<footer><a href="/">{escape(_to_display())}</a> {_language_links("/dealer")}</footer>
+<noscript>{escape(script)}</noscript>"""
+    return page("login", heading, texts, body, roles=list(roles))
+
+
+def _to_display() -> str:
+    return _("to the display")
+
+
+def dealer_texts() -> Texts:
+    """What the console's script says besides the display's texts."""
+    return {
+        "lost_server": _("the server does not answer; it is not known whether this was done"),
+        "next": _("Next step"),
+        "who_shakes": _("who shakes"),
+        "dealer_shakes": _("the dealer"),
+        "open": _("Open a round"),
+        "keep_dice": _("keep this dice set (supervisor)"),
+        "close": _("Close bets"),
+        "shake": _("Shake"),
+        "reshake": _("Shake again"),
+        "unlock": _("Unlock the lid"),
+        "finish": _("Finish the round"),
+        "wait": _("wait: the table is busy"),
+        "open_lid": _("the lid is unlocked by this; open it, and the result shows"),
+        "shut_lid": _("shut the lid first"),
+        "call": _("too many void rolls: a supervisor goes on, enters a result, or voids the round"),
+        "wagers": _("Wagers"),
+        "set_wagers": _("Set wagers"),
+        "set_done": _("wagers of position {n} are set"),
+        "leave": _("Player leaves"),
+        "owed": _("the table could owe {sum}"),
+        "bad_money": _("{text}: allowed are dollars such as 5 or 12.50"),
+        "change_shaker": _("Change who shakes"),
+        "tiles": _("Tile hands"),
+        "tiles_of": _("tile hands of round {n}"),
+        "hand": _("Hand"),
+        "high": _("high"),
+        "low": _("low"),
+        "stake": _("bet in dollars"),
+        "set_by_house": _("set by the house way"),
+        "free": _("empty"),
+        "take_back": _("take back {tile}"),
+        "settle": _("Settle"),
+        "keep_hands": _("Keep these hands"),
+        "kept": _("kept"),
+        "settled_hands": _("How the hands settle"),
+        "result": _("result"),
+        "net": _("net"),
+        "signal": _("dealer's signal"),
+        "commission": _("commission"),
+        "win": _("wins"),
+        "lose": _("loses"),
+        "push": _("pushes"),
+        "supervisor": _("Supervisor"),
+        "reason": _("reason (3 to 80 characters)"),
+        "void_round": _("Void the round"),
+        "resume": _("Go on shaking"),
+        "enter_manual": _("Enter a result by hand"),
+        "die_n": _("die {n}"),
+        "enter": _("Enter"),
+        "echo": _("Entered: {dice}, total {total}; the dragon's eye die is die {eye}. Type the dice again to confirm."),
+        "confirm": _("Confirm"),
+        "cancel": _("Cancel"),
+        "bad_dice": _("three dice, each from 1 to 6"),
+        "clear": _("Clear the fault {code}"),
+        "changed_dice": _("Dice were changed"),
+        "changed_shaker": _("Shaker was changed"),
+        "keep_streak": _("the streak goes on"),
+        "end": _("Close the table (the streak ends)"),
+        "technician": _("Technician"),
+        "test_on": _("Enter test mode"),
+        "test_off": _("Leave test mode"),
+        "selftest": _("Run the self-test"),
+        "sensors": _("Look at the sensors"),
+        "virtual": _("Virtual table"),
+        "virtual_open": _("Open the lid"),
+        "virtual_shut": _("Shut the lid"),
+        "log_out": _("Log out ({role})"),
+    }
+
+
+def dealer_page(role: str, csrf: str, actions: Sequence[str], has_lid: bool) -> str:
+    """The dealer's console for a session of `role`, which may do `actions`; `has_lid`: a virtual table's lid."""
+    heading, script, message = _("Dealer's console"), _("This page needs JavaScript."), _("Messages")
+    body = f"""<header>
+<div id="state" role="status" aria-live="polite"></div>
+<div id="round"></div>
+</header>
+<div id="notices" role="alert"></div>
+<main>
+<h1 class="hidden">{escape(heading)}</h1>
+<div id="message" role="status" aria-live="assertive" aria-label="{escape(message)}"></div>
+<div id="console"></div>
+</main>
+<footer><a href="/" target="_blank" rel="noopener">{escape(_to_display())}</a> {_language_links("/dealer")}
+<span id="logout"></span></footer>
+<noscript>{escape(script)}</noscript>"""
+    texts = {**display_texts(), **dealer_texts(), "role_name": role_name(role)}
+    return page(
+        "dealer",
+        heading,
+        texts,
+        body,
+        role=role,
+        csrf=csrf,
+        actions=list(actions),
+        has_lid=has_lid,
+        tiles=tile_set(),
+    )

@@ -55,8 +55,8 @@ ALLOWED = {
         ("host_tools.audit", "host_tools.export", "host_tools.fairness", "host_tools.report"),
         "host_tools dragoneye !dragoneye.drivers !dragoneye.app * !serial !sqlalchemy !host_tools.device " + NO_CLI,
     ),
-    "host_tools.web": "host_tools dragoneye !dragoneye.drivers !dragoneye.app * !serial !sqlalchemy "
-    + NO_CLI.replace("!host_tools.web ", ""),
+    "host_tools.web": "host_tools dragoneye !dragoneye.drivers !dragoneye.app * !serial !sqlalchemy !host_tools.cli "
+    "!click !rich",
     "host_tools": "host_tools dragoneye boards !dragoneye.drivers !dragoneye.app *",
 }
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,11 +17,15 @@ import pytest
 
 from boards.virtual.client import Table, TableError
 from host_tools.store import Store
+from host_tools.web import console
+from host_tools.web.access import Pins
 from host_tools.web.app import Web
+from host_tools.web.console import Console
 from host_tools.web.hub import Hub
 from host_tools.web.server import Server, listen
 from tests.virtual import LONG, instant_table, until
 
+PINS = {"dealer": "2468", "supervisor": "1357-S", "technician": "9876-T"}
 BETS: dict[int, dict[str, int]] = {2: {"match": 500, "odd": 1000}, 3: {"bonus": 100}}
 
 
@@ -67,10 +74,12 @@ class Stream:
 class Served:
     """A table, its record and the server in front of them."""
 
-    def __init__(self, bench: Table, folder: Path, **options: Any) -> None:
+    def __init__(self, bench: Table, folder: Path, names: frozenset[str] = frozenset(), signals: bool = False) -> None:
         self.bench = bench
         self.folder = folder
-        self.options = options
+        self.signals = signals
+        self.names = names
+        (folder / "pins.json").write_text(_pins_file())
         self.port = 0
         self._streams: list[Stream] = []
         self.start()
@@ -81,7 +90,8 @@ class Served:
         self.hub.start()
         listener = listen("127.0.0.1", self.port)
         self.port = listener.getsockname()[1]
-        self.web = Web(self.hub, **self.options)
+        desk = Console(self.hub, lambda to: self.lid(to), self.signals)
+        self.web = Web(self.hub, Pins(self.folder / "pins.json"), desk, self.names)
         self._server = Server(self.web)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)
         self._thread.start()
@@ -166,9 +176,55 @@ class Served:
         self.finish()
 
 
+class Client:
+    """Somebody at the console with a session."""
+
+    def __init__(self, served: Served, role: str) -> None:
+        self.served = served
+        body = json.dumps({"role": role, "pin": PINS[role]}).encode()
+        answer = served.send("POST", "/dealer/login", body, content_type="application/json")
+        assert answer.status == 200, answer
+        self.cookie = answer.headers["set-cookie"].partition(";")[0]
+        page = served.get("/dealer", cookie=self.cookie).body.decode()
+        found = re.search(r'<script type="application/json" id="page">(.*?)</script>', page)
+        assert found
+        self.page = json.loads(found[1])
+        self.stream = served.watch("/dealer/events", cookie=self.cookie)
+        self.stream.next()
+        self._keys = 0
+
+    def post(self, path: str, body: Any, **headers: str) -> Answer:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        sent = {"content_type": "application/json", "cookie": self.cookie, "x_csrf": self.page["csrf"], **headers}
+        return self.served.send("POST", path, data, **sent)
+
+    def do(self, name: str, key: str = "", step: str | None = None, **fields: Any) -> Answer:
+        """Press a button; the step is the table's present one unless it is given."""
+        self._keys += 1
+        seen = console.step(self.served.hub.snapshot) if step is None else step
+        return self.post(
+            "/dealer/do", {"key": key or f"key-{self._keys:08d}", "do": name, "step": seen, "fields": fields}
+        )
+
+    def done(self, name: str, **fields: Any) -> Any:
+        """Press a button that must work; the answer."""
+        answer = self.do(name, **fields)
+        assert answer.status == 200, answer
+        return answer.json()["ok"]
+
+
+@cache
+def _pins_file() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        pins = Pins(Path(folder) / "pins.json")
+        for role, pin in PINS.items():
+            pins.set(role, pin)
+        return pins.path.read_text()
+
+
 @contextmanager
 def serving(folder: Path, pack: str = "nj", more: Any = None, **options: Any) -> Iterator[Served]:
-    """A served virtual table; `options` are those of Web."""
+    """A served virtual table; `options` are those of Served."""
     with instant_table(folder, pack, more=more) as bench:
         served = Served(bench, folder, **options)
         try:
@@ -181,4 +237,11 @@ def serving(folder: Path, pack: str = "nj", more: Any = None, **options: Any) ->
 def served(tmp_path: Path) -> Iterator[Served]:
     """A table under the New Jersey rules."""
     with serving(tmp_path) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The same for a module's tests that leave the table between rounds."""
+    with serving(tmp_path_factory.mktemp("shared")) as served:
         yield served

@@ -229,7 +229,7 @@ def test_a_record_that_cannot_be_written_is_told_and_lost_nothing(
     assert served.store.round(1)["status"] == "open"
 
 
-def test_the_page_speaks_the_readers_language(served: Served) -> None:
+def test_the_page_speaks_the_readers_language(shared: Served) -> None:
     for path, header, language in (
         ("/", "", "en"),
         ("/?lang=es", "", "es"),
@@ -238,33 +238,33 @@ def test_the_page_speaks_the_readers_language(served: Served) -> None:
         ("/?lang=en", "es", "en"),
         ("/?lang=%3Cscript%3E", "xx;q=zzz,,;", "en"),
     ):
-        answer = served.get(path, accept_language=header)
+        answer = shared.get(path, accept_language=header)
         assert (answer.status, f'<html lang="{language}">' in answer.body.decode()) == (200, True)
 
 
-def test_every_answer_is_guarded(served: Served) -> None:
+def test_every_answer_is_guarded(shared: Served) -> None:
     for path in ("/", "/static/display.js", "/static/style.css", "/nothing"):
-        headers = served.get(path).headers
+        headers = shared.get(path).headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["x-frame-options"] == "DENY"
-    page = served.get("/").body.decode()
+    page = shared.get("/").body.decode()
     assert not re.search(r"<script(?![^>]*(src=|application/json))", page)
     assert not re.search(r"\son\w+=|style=", page)
 
 
-def test_a_name_that_is_not_the_servers_gets_no_answer(served: Served) -> None:
-    assert served.get("/", host="evil.example").status == 421
+def test_a_name_that_is_not_the_servers_gets_no_answer(shared: Served) -> None:
+    assert shared.get("/", host="evil.example").status == 421
     for name in ("localhost", "127.0.0.1:8080", "[::1]:8080", "192.168.7.20"):
-        assert served.get("/", host=name).status == 200
+        assert shared.get("/", host=name).status == 200
 
 
-def test_too_many_screens_are_told(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_screens_are_told(shared: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "WATCHERS_MAX", 1)
-    served.watch().next()
-    answer = served.get("/events")
+    shared.watch().next()
+    answer = shared.get("/events")
     assert (answer.status, answer.json()) == (503, {"error": "too many screens watch this table"})
 
 
@@ -311,14 +311,14 @@ def test_a_mistake_is_told_in_one_line(tablectl: Tablectl, arguments: tuple[str,
     assert words in done.refusal()
 
 
-def test_a_table_that_another_program_serves_is_refused(served: Served, tablectl: Tablectl) -> None:  # noqa: F811
-    refusal = tablectl("serve", "--port", served.bench.port, "--http", "0").refusal()
+def test_a_table_that_another_program_serves_is_refused(shared: Served, tablectl: Tablectl) -> None:  # noqa: F811
+    refusal = tablectl("serve", "--port", shared.bench.port, "--http", "0").refusal()
     assert "another program holds it" in refusal
 
 
-def test_an_address_that_is_taken_is_refused(served: Served, tablectl: Tablectl) -> None:  # noqa: F811
-    refusal = tablectl("serve", "--port", "/dev/nothing", "--http", str(served.port)).refusal()
-    assert f"127.0.0.1:{served.port}" in refusal
+def test_an_address_that_is_taken_is_refused(shared: Served, tablectl: Tablectl) -> None:  # noqa: F811
+    refusal = tablectl("serve", "--port", "/dev/nothing", "--http", str(shared.port)).refusal()
+    assert f"127.0.0.1:{shared.port}" in refusal
 
 
 def test_a_table_of_an_unknown_rule_pack_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,214 @@
+"""Who may do what at the console: a PIN per role, sessions in a signed cookie, and a wait after wrong PINs."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoneye.errors import BadInput
+from dragoneye.protocol import ANYONE, DEALER, SUPERVISOR, TECHNICIAN
+from host_tools.i18n import _
+
+ROLES = (DEALER, SUPERVISOR, TECHNICIAN)
+# Whose requests (protocol.REQUESTS) each role may do.
+MAY = {
+    DEALER: (ANYONE, DEALER),
+    SUPERVISOR: (ANYONE, DEALER, SUPERVISOR),
+    TECHNICIAN: (ANYONE, TECHNICIAN),
+}
+# Seconds without an action after which a session is over.
+IDLE_S = {DEALER: 12 * 3600.0, SUPERVISOR: 15 * 60.0, TECHNICIAN: 15 * 60.0}
+
+PIN_MIN, PIN_MAX = 4, 64
+# scrypt's cost: about 50 ms and 16 MiB for each look at a PIN.
+_N, _R, _P = 1 << 14, 8, 1
+# Wrong PINs of one address before it has to wait, and of all together; the wait doubles from FIRST to LAST.
+FREE_TRIES, FREE_TRIES_ALL = 5, 50
+FIRST_WAIT_S, LAST_WAIT_S = 30.0, 900.0
+_ADDRESSES_MAX = 1000
+_ENDED_MAX = 10_000
+
+
+class PinError(BadInput):
+    """The file of PINs cannot be used, or a PIN cannot be set."""
+
+
+def _hash(pin: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(pin.encode(), salt=salt, n=_N, r=_R, p=_P, maxmem=64 << 20)
+
+
+def role_name(role: str) -> str:
+    """What a role is called."""
+    return {DEALER: _("dealer"), SUPERVISOR: _("supervisor"), TECHNICIAN: _("technician")}[role]
+
+
+class Pins:
+    """The PINs' hashes and the secret that signs sessions, in a file that only its owner may read.
+
+    Raises PinError when the file is there and is none of ours.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._roles: dict[str, dict[str, str]] = {}
+        self.secret = secrets.token_bytes(32)
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            self.secret = bytes.fromhex(data["secret"])
+            self._roles = {role: dict(data["roles"][role]) for role in ROLES if role in data["roles"]}
+            for one in self._roles.values():
+                bytes.fromhex(one["salt"]), bytes.fromhex(one["hash"])
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise PinError(f"{path}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise PinError(
+                _("{path}: this is no file of PINs; move it away and set them anew").format(path=path)
+            ) from None
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that have a PIN."""
+        return tuple(role for role in ROLES if role in self._roles)
+
+    def set(self, role: str, pin: str) -> None:
+        """Give a role a PIN and write the file. Raises PinError."""
+        if not PIN_MIN <= len(pin) <= PIN_MAX or not pin.isprintable() or pin != pin.strip():
+            raise PinError(
+                _("a PIN has {least} to {most} characters, without spaces at its ends").format(
+                    least=PIN_MIN, most=PIN_MAX
+                )
+            )
+        for other in self.roles:
+            if other != role and self.check(other, pin):
+                raise PinError(_("another role has this PIN already; choose a different one"))
+        salt = secrets.token_bytes(16)
+        self._roles[role] = {"salt": salt.hex(), "hash": _hash(pin, salt).hex()}
+        text = json.dumps({"secret": self.secret.hex(), "roles": self._roles}, indent=1) + "\n"
+        beside = self.path.with_name(self.path.name + ".new")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            beside.unlink(missing_ok=True)
+            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(beside, self.path)
+        except OSError as error:
+            raise PinError(f"{self.path}: {error.strerror}") from None
+
+    def check(self, role: str, pin: str) -> bool:
+        """Whether it is the role's PIN; takes as long for a role without one."""
+        known = self._roles.get(role)
+        salt = bytes.fromhex(known["salt"]) if known else b"none"
+        found = _hash(pin[: PIN_MAX + 1], salt)
+        return known is not None and hmac.compare_digest(found, bytes.fromhex(known["hash"]))
+
+    def mark(self, role: str) -> str:
+        """What changes when a role's PIN does."""
+        return self._roles.get(role, {}).get("hash", "")
+
+
+class Limiter:
+    """How long an address must wait before its next PIN is looked at."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        # address -> (wrong PINs, no PIN before this time); "" is all together.
+        self._known: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    def wait(self, address: str) -> float:
+        """Seconds to wait; 0 when a PIN may be tried."""
+        now = self._now()
+        return max(0.0, *(self._known.get(name, (0, 0.0))[1] - now for name in ("", address)))
+
+    def wrong(self, address: str) -> None:
+        """A wrong PIN came from there."""
+        now = self._now()
+        for name, free in (("", FREE_TRIES_ALL), (address, FREE_TRIES)):
+            count, until = self._known.pop(name, (0, 0.0))
+            if until and now > until + LAST_WAIT_S:
+                count = 0
+            count += 1
+            wait = min(FIRST_WAIT_S * 2.0 ** min(count - free, 10), LAST_WAIT_S) if count >= free else 0.0
+            self._known[name] = (count, now + wait)
+        while len(self._known) > _ADDRESSES_MAX:
+            self._known.popitem(last=False)
+
+    def right(self, address: str) -> None:
+        """The right PIN came from there."""
+        self._known.pop(address, None)
+
+
+@dataclass(frozen=True)
+class Session:
+    """Somebody who gave a role's PIN; `csrf` must come back with everything that is asked for."""
+
+    sid: str
+    role: str
+    csrf: str
+
+
+class Sessions:
+    """Sessions in cookies that this server signed; they outlive it. `now` is seconds of the world's clock."""
+
+    def __init__(self, pins: Pins, now: Callable[[], float] = time.time) -> None:
+        self._pins = pins
+        self._now = now
+        self._seen: OrderedDict[str, float] = OrderedDict()
+        self._ended: OrderedDict[str, None] = OrderedDict()
+
+    def _sign(self, *parts: str) -> str:
+        return hmac.new(self._pins.secret, "\0".join(parts).encode(), hashlib.sha256).hexdigest()
+
+    def _cookie(self, sid: str, role: str) -> str:
+        seen = str(int(self._now()))
+        return f"{role}.{sid}.{seen}." + self._sign("session", role, sid, seen, self._pins.mark(role))
+
+    def begin(self, role: str) -> str:
+        """The cookie of a new session."""
+        return self._cookie(secrets.token_urlsafe(16), role)
+
+    def renew(self, session: Session) -> str:
+        """The cookie again, after an action."""
+        self._note(session.sid)
+        return self._cookie(session.sid, session.role)
+
+    def _note(self, sid: str) -> None:
+        self._seen[sid] = self._now()
+        self._seen.move_to_end(sid)
+        while len(self._seen) > _ENDED_MAX:
+            self._seen.popitem(last=False)
+
+    def find(self, cookie: str) -> Session | None:
+        """The session of a cookie; None when it is none of ours, over, or the role's PIN has changed."""
+        parts = cookie.split(".")
+        if len(parts) != 4 or parts[0] not in self._pins.roles or not parts[2].isdigit():
+            return None
+        role, sid, seen, signature = parts
+        if not hmac.compare_digest(signature, self._sign("session", role, sid, seen, self._pins.mark(role))):
+            return None
+        last = max(float(seen), self._seen.get(sid, 0.0))
+        if sid in self._ended or not 0 <= self._now() - last < IDLE_S[role]:
+            return None
+        return Session(sid, role, self._sign("csrf", sid))
+
+    def end(self, session: Session) -> None:
+        """The session is over."""
+        self._ended[session.sid] = None
+        self._seen.pop(session.sid, None)
+        while len(self._ended) > _ENDED_MAX:
+            self._ended.popitem(last=False)
+
+
+def checked_pin(value: Any) -> str:
+    """A PIN as it came from a browser, or an empty text."""
+    return value if isinstance(value, str) and value.isprintable() else ""

@@ -1,0 +1,540 @@
+// The dealer's console. Forms are made once, so that what somebody types stays; a view only changes what is allowed.
+import { die, el, money, page, say, show, showNotices, showState, watch } from "./common.js";
+
+const at = (id) => document.getElementById(id);
+const may = (name) => page.actions.includes(name);
+let view = { can: [], seats: [], bets: {}, wagers: [], notices: [], rolls: [] };
+let position = 1;
+
+// -- asking -------------------------------------------------------------------------------------------------------
+
+let busy = false;
+
+function tell(kind, text) {
+  show(at("message"), text ? el("p", { class: `notice ${kind}` }, text) : null);
+}
+
+function newKey() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+// One press is one action: a second press while it is under way is not taken, and one that got no answer is sent
+// again under the same key, so that it cannot happen twice.
+async function ask(name, fields = {}) {
+  if (busy) return null;
+  busy = true;
+  update();
+  const body = JSON.stringify({ key: newKey(), do: name, step: view.step, fields });
+  try {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        const answer = await fetch(`/dealer/do?lang=${page.lang}`, {
+          method: "POST", headers: { "content-type": "application/json", "x-csrf": page.csrf }, body,
+        });
+        const told = await answer.json();
+        if (answer.status === 401) {
+          location.reload();
+          return null;
+        }
+        if (!answer.ok) {
+          tell("fault", told.error);
+          return null;
+        }
+        tell("", "");
+        return told.ok;
+      } catch {
+        if (tries >= 4) {
+          tell("fault", say("lost_server"));
+          return null;
+        }
+        await new Promise((done) => setTimeout(done, 500 * 2 ** tries));
+      }
+    }
+  } finally {
+    busy = false;
+    update();
+  }
+}
+
+// -- parts --------------------------------------------------------------------------------------------------------
+
+const updates = [];
+
+function update() {
+  for (const one of updates) one();
+}
+
+function button(name, text, press, { main = false, when = () => true } = {}) {
+  const made = el("button", { type: "button", class: main ? "main" : "" }, text);
+  made.addEventListener("click", () => made.getAttribute("aria-disabled") !== "true" && press());
+  updates.push(() => {
+    // Not `disabled`: a button that has the focus must not lose it while its answer is awaited.
+    const off = busy || !view.can.includes(name) || !when();
+    made.setAttribute("aria-disabled", String(off));
+  });
+  return made;
+}
+
+function field(label, input) {
+  input.id ||= `field-${newKey()}`;
+  return el("span", { class: "field" }, el("label", { for: input.id }, label), input);
+}
+
+function part(heading, open, ...children) {
+  return el("details", { open, class: "part" }, el("summary", {}, el("h2", {}, heading)), ...children);
+}
+
+// Dollars as they are typed, as whole cents; null when it is no sum of money.
+function toCents(text) {
+  const found = /^\s*\$?\s*(\d{1,7})(?:[.,](\d{1,2}))?\s*$/.exec(text);
+  return found ? Number(found[1]) * 100 + Number((found[2] ?? "").padEnd(2, "0")) : null;
+}
+
+function toDollars(cents) {
+  return cents % 100 ? (cents / 100).toFixed(2) : String(cents / 100);
+}
+
+function shakerChoice() {
+  const made = el("select");
+  updates.push(() => {
+    if (made.options.length === view.positions + 1) return;
+    const before = made.value;
+    made.replaceChildren(el("option", { value: "0" }, say("dealer_shakes")));
+    for (let n = 1; n <= (view.positions ?? 0); n += 1) made.append(el("option", { value: n }, say("position", { n })));
+    made.value = before || "0";
+  });
+  return made;
+}
+
+// -- the next step ------------------------------------------------------------------------------------------------
+
+function nextStep() {
+  const shaker = shakerChoice();
+  const keep = el("input", { type: "checkbox", id: "keep-dice" });
+  const open = el("div", { class: "row" }, field(say("who_shakes"), shaker),
+    button("open", say("open"), () => ask("open", { shaker: Number(shaker.value), ...(keep.checked ? { keep_dice: true } : {}) }),
+      { main: true }));
+  const keeping = el("span", { class: "field" }, keep, el("label", { for: "keep-dice" }, say("keep_dice")));
+  open.append(keeping);
+  const shake = button("shake", say("shake"), () => ask("shake"), { main: true });
+  const rows = {
+    open,
+    close: button("close", say("close"), () => ask("close"), { main: true }),
+    shake,
+    unlock: button("unlock", say("unlock"), () => ask("unlock"), { main: true }),
+    finish: button("finish", say("finish"), () => ask("finish"), { main: true, when: () => !view.lid_open }),
+  };
+  const said = el("p", { class: "said" });
+  updates.push(() => {
+    for (const [name, row] of Object.entries(rows)) row.hidden = !may(name);
+    rows.open.hidden = view.state !== "IDLE" || !may("open");
+    keeping.hidden = !view.dice_alarm || !may("void");
+    rows.close.hidden = !view.bets_open || !may("close");
+    rows.shake.hidden = !["BETTING", "CLOSED", "VOID"].includes(view.state) || view.call || !may("shake")
+      || (view.state === "BETTING" && !view.can.includes("shake"));
+    shake.textContent = say(view.state === "VOID" ? "reshake" : "shake");
+    rows.unlock.hidden = !["LOCKED", "FAULT", "TEST", "IDLE", "SETTLED"].includes(view.state) || view.bets_open || !may("unlock");
+    rows.unlock.classList.toggle("main", view.state === "LOCKED");
+    rows.finish.hidden = view.state !== "SETTLED" || !may("finish");
+    let words = "";
+    if (["SHAKING", "SETTLING", "READING"].includes(view.state)) words = say("wait");
+    else if (view.call) words = say("call");
+    else if (view.state === "LOCKED" && !view.bets_open) words = say("open_lid");
+    else if (view.lid_open && ["SETTLED", "CLOSED", "VOID", "BETTING"].includes(view.state)) words = say("shut_lid");
+    if (said.textContent !== words) said.textContent = words;
+  });
+  return el("section", { class: "part next" }, el("h2", {}, say("next")), el("div", { class: "row" }, ...Object.values(rows)), said);
+}
+
+// -- wagers -------------------------------------------------------------------------------------------------------
+
+function wagers() {
+  const tabs = el("div", { class: "row seats", role: "group", "aria-label": say("wagers") });
+  const inputs = new Map();
+  const fields = el("div", { class: "row" });
+  const legend = el("legend");
+  const form = el("form", { onsubmit: submit }, el("fieldset", {}, legend, fields,
+    el("div", { class: "row" },
+      button("bets", say("set_wagers"), () => form.requestSubmit(), { main: true }),
+      button("leave", say("leave"), () => ask("leave", { position })))));
+  let filled = "";
+
+  function fill() {
+    const stakes = view.bets[position] ?? {};
+    for (const [wager, input] of inputs) input.value = stakes[wager] ? toDollars(stakes[wager]) : "";
+  }
+
+  async function submit(event) {
+    event.preventDefault();
+    const chosen = {};
+    for (const [wager, input] of inputs) {
+      const text = input.value.trim();
+      if (!text && wager === "bonus" && !(view.bets[position] ?? {}).bonus) continue;
+      const sum = text ? toCents(text) : 0;
+      if (sum === null) {
+        tell("fault", say("bad_money", { text }));
+        input.focus();
+        return;
+      }
+      if (sum || wager === "bonus") chosen[wager] = sum;
+    }
+    const n = position;
+    if (await ask("bets", { position: n, wagers: chosen })) tell("good", say("set_done", { n }));
+  }
+
+  updates.push(() => {
+    const names = view.wagers.map(([wager]) => wager).join();
+    if (names !== [...inputs.keys()].join()) {
+      inputs.clear();
+      fields.replaceChildren();
+      for (const [wager, name] of view.wagers) {
+        const input = el("input", { type: "text", inputmode: "decimal", size: 7, autocomplete: "off", name: wager });
+        inputs.set(wager, input);
+        fields.append(field(`${name} ($)`, input));
+      }
+    }
+    for (const [wager, input] of inputs) {
+      input.readOnly = !view.can.includes("bets") || (wager === "match" && position > 6);
+    }
+    while (tabs.children.length > (view.positions ?? 0)) tabs.lastChild.remove();
+    while (tabs.children.length < (view.positions ?? 0)) {
+      const n = tabs.children.length + 1;
+      tabs.append(el("button", { type: "button", onclick: () => { position = n; filled = ""; update(); } }));
+    }
+    [...tabs.children].forEach((tab, index) => {
+      const stakes = Object.entries(view.bets[index + 1] ?? {});
+      const sum = stakes.reduce((all, [, cents]) => all + cents, 0);
+      const text = `${index + 1}${sum ? ` · ${money(sum)}` : ""}`;
+      if (tab.textContent !== text) tab.textContent = text;
+      tab.setAttribute("aria-pressed", String(index + 1 === position));
+      tab.setAttribute("aria-label", `${say("position", { n: index + 1 })} ${sum ? money(sum) : say("no_wagers")}`);
+    });
+    legend.textContent = say("position", { n: position });
+    // What the table has, unless somebody is typing something else.
+    const now = `${view.round}.${position}.${JSON.stringify(view.bets[position] ?? {})}`;
+    if (now !== filled) {
+      filled = now;
+      fill();
+    }
+  });
+  const owed = el("p", { class: "said" });
+  updates.push(() => { owed.textContent = view.bets_open ? say("owed", { sum: money(view.liability) }) : ""; });
+  const shaker = shakerChoice();
+  const change = el("div", { class: "row" }, field(say("who_shakes"), shaker),
+    button("shaker", say("change_shaker"), () => ask("shaker", { shaker: Number(shaker.value) })));
+  return part(say("wagers"), true, tabs, form, owed, change);
+}
+
+// -- the result ---------------------------------------------------------------------------------------------------
+
+function result() {
+  const shown = el("section", { class: "part result", "aria-live": "polite" });
+  updates.push(() => {
+    shown.hidden = !view.dice || view.dice.past;
+    if (shown.hidden) return;
+    const paid = view.seats.filter((one) => one.net !== null);
+    show(shown,
+      el("div", { class: "dice" }, ...view.dice.values.map((value, place) => die(value, place === view.dice.eye, place + 1))),
+      el("p", { class: "total" }, `${say("total")} `, el("strong", {}, String(view.dice.total)), ` · ${view.deal.text}`),
+      view.dice.manual ? el("p", {}, say("manual", { reason: view.dice.manual })) : null,
+      paid.length ? el("table", {}, el("tbody", {}, ...paid.flatMap((one) => one.wagers.map((row, index) => el("tr", {},
+        index ? el("td") : el("th", { scope: "row" }, say("position", { n: one.position })),
+        el("td", {}, `${row.name} ${money(row.stake)}`),
+        el("td", { class: `outcome ${row.outcome}` },
+          `${{ pays: "✓", loses: "✗", stays: "=" }[row.outcome]} ${say(row.outcome)}${row.outcome === "pays" ? ` ${money(row.profit)}` : ""}`),
+        index ? el("td") : el("td", { class: "net" }, money(one.net, true))))))) : null);
+  });
+  return shown;
+}
+
+// -- tile hands ---------------------------------------------------------------------------------------------------
+
+function tileHands() {
+  // Hand 0 is the bank's; each holds up to four faces, the first two the high hand.
+  let hands = [];
+  let stakes = [];
+  let active = 0;
+  let house = false;
+  let round = null;
+  const names = new Map(page.tiles.map(([face, name]) => [face, name]));
+  const choose = el("div", { class: "row", role: "group", "aria-label": say("hand") });
+  const slots = el("div", { class: "slots" });
+  const rack = el("div", { class: "rack", role: "group", "aria-label": say("tiles") });
+  const stake = el("input", { type: "text", inputmode: "decimal", size: 7, autocomplete: "off" });
+  const stakeField = field(say("stake"), stake);
+  const way = el("input", { type: "checkbox", id: "house-way" });
+  const wayField = el("span", { class: "field" }, way, el("label", { for: "house-way" }, say("set_by_house")));
+  const shown = el("div", { "aria-live": "polite" });
+  const heading = el("p", { class: "said" });
+  const tiles = page.tiles.map(([face, name, copies]) => {
+    const made = el("button", { type: "button", class: "tile", onclick: () => add(face) });
+    made.append(pips(face), el("span", { class: "left" }), el("span", { class: "hidden" }, name));
+    rack.append(made);
+    return { face, copies, made };
+  });
+  stake.addEventListener("input", () => { stakes[active] = stake.value; clearShown(); });
+  way.addEventListener("change", () => { house = way.checked; clearShown(); draw(); });
+
+  function pips(face) {
+    return el("span", { class: "pips", "aria-hidden": "true" }, el("b", {}, face[0]), el("b", {}, face[2]));
+  }
+
+  function clearShown() {
+    show(shown);
+  }
+
+  function used(face) {
+    return hands.flat().filter((one) => one === face).length;
+  }
+
+  function add(face) {
+    const left = page.tiles.find(([one]) => one === face)[2] - used(face);
+    if (!left || hands[active].length >= 4) return;
+    hands[active].push(face);
+    clearShown();
+    draw();
+  }
+
+  function back(index) {
+    hands[active].splice(index, 1);
+    clearShown();
+    draw();
+    (slots.querySelectorAll("button")[Math.min(index, 3)] ?? rack.firstChild).focus();
+  }
+
+  function title(index) {
+    return index ? say("position", { n: index }) : say("bank");
+  }
+
+  function draw() {
+    [...choose.children].forEach((one, index) => {
+      const text = `${title(index)} ${hands[index].length}/4`;
+      if (one.textContent !== text) one.textContent = text;
+      one.setAttribute("aria-pressed", String(index === active));
+    });
+    stakeField.hidden = active === 0;
+    wayField.hidden = active !== 0;
+    if (stake.value !== (stakes[active] ?? "")) stake.value = stakes[active] ?? "";
+    const places = [0, 1, 2, 3].map((index) => {
+      const face = hands[active][index];
+      return face
+        ? el("button", { type: "button", class: "tile", onclick: () => back(index),
+            "aria-label": say("take_back", { tile: names.get(face) }) }, pips(face))
+        : el("span", { class: "tile empty" }, el("span", { class: "hidden" }, say("free")));
+    });
+    const words = active === 0 && house ? ["", ""] : [say("high"), say("low")];
+    slots.replaceChildren(el("span", {}, words[0]), places[0], places[1], el("span", {}, words[1]), places[2], places[3]);
+    for (const { face, copies, made } of tiles) {
+      const left = copies - used(face);
+      made.setAttribute("aria-disabled", String(!left || hands[active].length >= 4));
+      made.querySelector(".left").textContent = left ? `×${left}` : "–";
+    }
+  }
+
+  function asHand(faces, setByHouse) {
+    return setByHouse ? faces : { high: faces.slice(0, 2), low: faces.slice(2) };
+  }
+
+  async function send(keep) {
+    const players = [];
+    for (let n = 1; n < hands.length; n += 1) {
+      if (!hands[n].length) continue;
+      const sum = toCents(stakes[n] ?? "");
+      if (sum === null) {
+        tell("fault", say("bad_money", { text: `${title(n)} ${stakes[n] ?? ""}` }));
+        return;
+      }
+      players.push({ position: n, stake: sum, hands: asHand(hands[n], false) });
+    }
+    const told = await ask("tiles", { round, bank: asHand(hands[0], house), players, ...(keep ? { keep: true } : {}) });
+    if (told) showHands(told);
+  }
+
+  function showHands(told) {
+    const row = (one, index) => el("tr", {},
+      el("th", { scope: "row" }, say("position", { n: one.position })),
+      el("td", {}, `${one.high.join("/")} · ${one.low.join("/")}`),
+      el("td", {}, money(one.stake)),
+      el("td", { class: one.result === "win" ? "outcome pays" : "outcome" }, say(one.result)),
+      el("td", { class: "net" }, money(one.net, true)),
+      el("td", {}, one.commission ? money(one.commission) : ""),
+      told.signals ? el("td", {}, told.signals[index]) : null);
+    show(shown, el("table", {},
+      el("caption", {}, `${say("settled_hands")}${told.kept === false ? "" : ` · ${say("kept")}`}`),
+      el("thead", {}, el("tr", {}, ...["hand", "tiles", "stake", "result", "net", "commission",
+        ...(told.signals ? ["signal"] : [])].map((key) => el("th", { scope: "col" }, say(key))))),
+      el("tbody", {},
+        el("tr", {}, el("th", { scope: "row" }, say("bank")), el("td", {}, `${told.bank.high.join("/")} · ${told.bank.low.join("/")}`)),
+        ...told.players.map(row))));
+  }
+
+  const entry = el("div", {}, choose, el("div", { class: "row" }, stakeField, wayField), slots, rack,
+    el("div", { class: "row" },
+      button("tiles", say("settle"), () => send(false)),
+      button("tiles", say("keep_hands"), () => send(true), { main: true })));
+  const whole = part(say("tiles"), false, heading, entry, shown);
+  updates.push(() => {
+    entry.hidden = view.tiles_round === null || view.tiles_round === undefined;
+    whole.hidden = entry.hidden && !view.hands;
+    if (!entry.hidden && view.tiles_round !== round) {
+      round = view.tiles_round;
+      hands = Array.from({ length: (view.tile_positions ?? 0) + 1 }, () => []);
+      stakes = [];
+      active = 0;
+      choose.replaceChildren(...hands.map((_hand, index) =>
+        el("button", { type: "button", onclick: () => { active = index; draw(); } })));
+      clearShown();
+      draw();
+    }
+    const words = entry.hidden ? (view.hands ? say("tiles_of", { n: view.hands.round }) : "") : say("tiles_of", { n: round });
+    if (heading.textContent !== words) heading.textContent = words;
+    if (entry.hidden && view.hands && !shown.firstChild) showHands(view.hands);
+  });
+  return whole;
+}
+
+// -- the supervisor's ---------------------------------------------------------------------------------------------
+
+function diceInputs() {
+  return [1, 2, 3].map(() => el("input", { type: "text", inputmode: "numeric", size: 2, maxlength: 1, autocomplete: "off" }));
+}
+
+function diceOf(inputs) {
+  const dice = inputs.map((input) => Number(input.value.trim() || 0));
+  return dice.every((value) => Number.isInteger(value) && value >= 1 && value <= 6) ? dice : null;
+}
+
+function manualEntry() {
+  const first = diceInputs();
+  const second = diceInputs();
+  const reason = el("input", { type: "text", size: 30, maxlength: 80, autocomplete: "off" });
+  const echo = el("div");
+  let token = null;
+  const label = (inputs) => inputs.map((input, index) => field(say("die_n", { n: index + 1 }), input));
+  const again = el("div", { class: "row", hidden: true }, ...label(second),
+    button("confirm", say("confirm"), confirm, { main: true }),
+    el("button", { type: "button", onclick: clear }, say("cancel")));
+
+  async function enter() {
+    const dice = diceOf(first);
+    if (!dice) return tell("fault", say("bad_dice"));
+    const told = await ask("manual", { dice, reason: reason.value.trim() });
+    if (!told) return undefined;
+    token = told.token;
+    show(echo, el("p", { class: "said" }, say("echo", { dice: told.dice.join(" "), total: told.total, eye: told.eye + 1 })),
+      el("div", { class: "dice" }, ...told.dice.map((value, place) => die(value, place === told.eye, place + 1))));
+    again.hidden = false;
+    second[0].focus();
+    return undefined;
+  }
+
+  async function confirm() {
+    const dice = diceOf(second);
+    if (!dice) return tell("fault", say("bad_dice"));
+    if (await ask("confirm", { token, dice })) clear();
+    return undefined;
+  }
+
+  function clear() {
+    token = null;
+    again.hidden = true;
+    show(echo);
+    for (const input of [...first, ...second, reason]) input.value = "";
+  }
+
+  updates.push(() => {
+    if (token !== null && !view.can.includes("manual")) clear();
+  });
+  return el("fieldset", {}, el("legend", {}, say("enter_manual")),
+    el("div", { class: "row" }, ...label(first), field(say("reason"), reason), button("manual", say("enter"), enter)), echo, again);
+}
+
+function supervisor() {
+  const reason = el("input", { type: "text", size: 30, maxlength: 80, autocomplete: "off" });
+  const keep = el("input", { type: "checkbox", id: "keep-streak" });
+  const clearing = button("clear", "", () => ask("clear", { code: view.fault }));
+  updates.push(() => {
+    clearing.hidden = !view.fault;
+    const words = say("clear", { code: view.fault ?? "" });
+    if (clearing.textContent !== words) clearing.textContent = words;
+  });
+  return part(say("supervisor"), true,
+    el("div", { class: "row" }, clearing, button("resume", say("resume"), () => ask("resume"))),
+    el("div", { class: "row" }, field(say("reason"), reason),
+      button("void", say("void_round"), async () => { if (await ask("void", { reason: reason.value.trim() })) reason.value = ""; })),
+    manualEntry(),
+    el("div", { class: "row" },
+      button("changed", say("changed_dice"), () => ask("changed", { unit: "dice", keep: keep.checked })),
+      button("changed", say("changed_shaker"), () => ask("changed", { unit: "shaker", keep: keep.checked })),
+      el("span", { class: "field" }, keep, el("label", { for: "keep-streak" }, say("keep_streak"))),
+      button("end", say("end"), () => ask("end"))));
+}
+
+function technician() {
+  const shown = el("pre", { tabindex: "0", "aria-live": "polite", "aria-label": say("technician"), hidden: true });
+  const tellAll = (told) => {
+    if (!told) return;
+    shown.hidden = false;
+    shown.textContent = JSON.stringify(told, null, 1);
+  };
+  async function selftest() {
+    let told = await ask("selftest", { start: true });
+    while (told && told.running) {
+      tellAll(told);
+      await new Promise((done) => setTimeout(done, 500));
+      told = await ask("selftest");
+    }
+    tellAll(told);
+  }
+  return part(say("technician"), true, el("div", { class: "row" },
+    button("test", say("test_on"), () => ask("test", { on: true }), { when: () => !view.test }),
+    button("test", say("test_off"), () => ask("test", { on: false }), { when: () => view.test }),
+    button("selftest", say("selftest"), selftest),
+    button("sensors", say("sensors"), async () => tellAll(await ask("sensors")))), shown);
+}
+
+function virtual() {
+  const press = (to) => el("button", { type: "button", onclick: () => ask("lid", { to }) }, say(`virtual_${to}`));
+  return part(say("virtual"), true, el("div", { class: "row" }, press("open"), press("shut")));
+}
+
+// -- the page -----------------------------------------------------------------------------------------------------
+
+const place = at("console");
+place.append(nextStep(), result());
+if (page.has_lid && may("shake")) place.append(virtual());
+if (may("bets")) place.append(wagers(), tileHands());
+if (may("void")) place.append(supervisor());
+if (may("test")) place.append(technician());
+at("logout").append(el("button", { type: "button", onclick: logOut }, say("log_out", { role: say("role_name") })));
+
+async function logOut() {
+  await fetch(`/dealer/logout?lang=${page.lang}`, {
+    method: "POST", headers: { "content-type": "application/json", "x-csrf": page.csrf }, body: "{}",
+  }).catch(() => null);
+  location.reload();
+}
+
+function seen(now) {
+  view = now;
+  document.body.classList.remove("lost");
+  document.body.dataset.state = view.state;
+  showState(at("state"), view);
+  showNotices(at("notices"), view);
+  show(at("round"), view.round ? el("span", {}, say("round", { n: view.round })) : null,
+    view.round && view.state !== "IDLE" ? el("span", { class: view.bets_open ? "chip open" : "chip" },
+      `${view.bets_open ? "◎" : "■"} ${say(view.bets_open ? "bets_open" : "bets_closed")}`) : null);
+  update();
+}
+
+async function lost() {
+  document.body.classList.add("lost");
+  view = { ...view, can: [] };
+  showNotices(at("notices"), { notices: [] }, [{ kind: "lost", text: say("lost") }]);
+  update();
+  // The server may be there and the session over.
+  const answer = await fetch(`/dealer/session?lang=${page.lang}`).catch(() => null);
+  if (answer && answer.status === 401) location.reload();
+}
+
+watch(`/dealer/events?lang=${page.lang}`, seen, lost);

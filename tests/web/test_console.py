@@ -1,0 +1,492 @@
+"""The dealer's console over HTTP: who gets in, what they may do, and that it is done once."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+import stat
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoneye import protocol
+from dragoneye.rules.packs import load
+from host_tools import audit
+from host_tools.store import StoreError
+from host_tools.web import access
+from host_tools.web.access import IDLE_S, Limiter, PinError, Pins, Sessions
+from host_tools.web.console import actions, role_of
+from tests.unit.conftest import Tablectl, tablectl  # noqa: F401 - a fixture
+from tests.virtual import LONG, until
+from tests.web.conftest import BETS, PINS, Client, Served, serving
+
+BANK = {"high": ["6-6", "4-5"], "low": ["1-1", "3-3"]}
+PLAYERS = [{"position": 2, "stake": 5000, "hands": {"high": ["5-5", "3-6"], "low": ["2-2", "1-5"]}}]
+
+
+def dealer(served: Served) -> Client:
+    return Client(served, "dealer")
+
+
+def settled_round(served: Served) -> int:
+    """The number of the newest round, which is settled; it is played if there is none."""
+    if not served.hub.snapshot.rounds:
+        served.play([1, 2, 4])
+    newest = until(
+        lambda: (rounds := served.hub.snapshot.rounds) and rounds[-1]["status"] == "settled" and rounds[-1], "the round"
+    )
+    return int(newest["round"])
+
+
+# -- a round -------------------------------------------------------------------------------------------------------
+
+
+def test_a_whole_round(served: Served) -> None:
+    desk, display = dealer(served), served.watch()
+    served.bench.do("next", dice=[2, 5, 2])
+    assert desk.done("open", shaker=2)["round"] == 1
+    for position, wagers in BETS.items():
+        desk.done("bets", position=position, wagers=wagers)
+    assert desk.done("close")["liability"] > 0
+    desk.done("shake")
+    served.wait("LOCKED")
+    desk.done("unlock")
+    desk.done("lid", to="open")
+    assert display.until_state("SETTLED")["dice"]["values"] == [2, 5, 2]
+    desk.done("lid", to="shut")
+    desk.done("finish")
+    assert served.store.round(1)["status"] == "settled"
+
+
+def test_the_console_says_what_may_be_done(served: Served) -> None:
+    desk = dealer(served)
+    assert desk.stream.view["can"] == ["open", "leave", "unlock"]
+    desk.done("open", shaker=0)
+    view = desk.stream.until_state("BETTING")
+    assert view["can"] == ["shaker", "bets", "leave", "close", "unlock"]
+    assert [name for name, _words in view["wagers"]] == ["match", "even", "odd", "double", "triple", "bonus"]
+
+
+def test_every_request_that_is_not_for_another_program_is_at_the_console() -> None:
+    elsewhere = {"hello", "status", "stats", "dice", "maintenance"}
+    found = {name for role in access.ROLES for name in actions(role)}
+    assert found == set(protocol.REQUESTS) - elsewhere | {"tiles"}
+    for name in found & set(protocol.REQUESTS):
+        assert role_of(name) == protocol.REQUESTS[name][0]
+
+
+# -- once ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_action_sent_twice_is_done_once(served: Served) -> None:
+    desk = dealer(served)
+    answers: list[Any] = []
+    threads = [
+        threading.Thread(
+            target=lambda: answers.append(desk.do("open", key="the-same-key", step="0.IDLE.0.0.False.False.", shaker=1))
+        )
+        for _ in range(5)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+    assert {(answer.status, answer.body) for answer in answers} == {(200, answers[0].body)}
+    until(lambda: len(served.store.rounds()) == 1, "the round")
+    served.wait("BETTING")
+    assert desk.do("open", key="the-same-key", shaker=1).json() == answers[0].json()
+
+
+def test_a_press_on_a_page_that_is_out_of_date_does_nothing(served: Served) -> None:
+    desk = dealer(served)
+    step = desk.stream.view["step"]
+    desk.done("open", shaker=1)
+    desk.done("close")
+    answer = desk.do("shake", step=step)
+    assert (answer.status, answer.json()["code"]) == (409, "STALE")
+    assert served.hub.snapshot.state["state"] == "CLOSED"
+
+
+def test_a_restarted_server_does_not_do_it_again(served: Served) -> None:
+    desk = dealer(served)
+    step = desk.stream.view["step"]
+    asked = {"key": "before-the-end", "do": "open", "step": step, "fields": {"shaker": 1}}
+    assert desk.post("/dealer/do", asked).status == 200
+    served.stop()
+    served.start()
+    # The session goes on, and what was sent before is not done a second time.
+    answer = desk.post("/dealer/do", asked)
+    assert (answer.status, answer.json()["code"]) == (409, "STALE")
+    until(lambda: len(served.store.rounds()) == 1, "the round")
+
+
+def test_whoever_goes_before_the_answer_leaves_nothing_half_done(served: Served) -> None:
+    desk = dealer(served)
+    body = json.dumps({"key": "gone-before", "do": "open", "step": desk.stream.view["step"], "fields": {"shaker": 3}})
+    head = (
+        f"POST /dealer/do HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncookie: {desk.cookie}\r\n"
+        f"x-csrf: {desk.page['csrf']}\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", served.port)) as connection:
+        connection.sendall((head + body).encode())
+    served.wait("BETTING")
+    assert served.hub.snapshot.state["shaker"] == 3
+    assert desk.do("open", key="gone-before", shaker=3).status == 200
+    until(lambda: len(served.store.rounds()) == 1, "the round")
+
+
+def test_a_pulled_cable_is_told_and_the_action_can_be_repeated(served: Served) -> None:
+    desk = dealer(served)
+    served.bench.do("cable", to="out")
+    desk.stream.until_state("OFFLINE")
+    assert desk.stream.view["can"] == []
+    answer = desk.do("open", key="no-cable-yet", shaker=1)
+    assert answer.status == 503
+    assert "does not answer" in answer.json()["error"]
+    served.bench.do("cable", to="in")
+    desk.stream.until_state("IDLE")
+    assert desk.do("open", key="no-cable-yet", shaker=1).status == 200
+
+
+# -- who -----------------------------------------------------------------------------------------------------------
+
+
+def test_roles(served: Served) -> None:
+    desk, floor, bench = (Client(served, role) for role in access.ROLES)
+    desk.done("open", shaker=1)
+    answer = desk.do("void", reason="wrong bets")
+    assert (answer.status, answer.json()["role"]) == (403, "supervisor")
+    assert bench.do("close").status == 403
+    assert floor.do("test", on=True).status == 403
+    assert desk.do("hello", major=1, minor=1).status == 400
+    floor.done("void", reason="wrong bets")
+    until(lambda: served.store.round(1)["status"] == "void", "the record")
+    assert bench.done("test", on=True)["on"] is True
+    assert bench.done("test", on=False)["state"] == "IDLE"
+
+
+def test_nobody_gets_in_without_a_pin(shared: Served) -> None:
+    desk = dealer(shared)
+    for cookie in ("", "dragoneye=", "dragoneye=dealer.x.1.y", desk.cookie[:-1] + "0", "dragoneye=" + "." * 3000):
+        assert shared.get("/dealer/events", cookie=cookie).status == 401
+        assert desk.post("/dealer/do", {"do": "open"}, cookie=cookie).status == 401
+        assert b'id="login"' in shared.get("/dealer", cookie=cookie).body
+    assert shared.hub.snapshot.state["state"] == "IDLE"
+
+
+def test_only_the_consoles_own_page_may_ask(served: Served) -> None:
+    desk = dealer(served)
+    asked = {"key": "12345678", "do": "open", "step": desk.stream.view["step"], "fields": {"shaker": 1}}
+    for headers, status in (
+        ({"x_csrf": ""}, 403),
+        ({"x_csrf": "ñ"}, 403),
+        ({"x_csrf": Client(served, "dealer").page["csrf"]}, 403),
+        ({"origin": "http://evil.example"}, 403),
+        ({"sec_fetch_site": "cross-site"}, 403),
+        ({"content_type": "text/plain"}, 415),
+    ):
+        assert desk.post("/dealer/do", asked, **headers).status == status
+    assert desk.post("/dealer/do", asked, origin=served.url).status == 200
+
+
+def test_the_cookie_is_for_this_server_only(shared: Served) -> None:
+    body = json.dumps({"role": "dealer", "pin": PINS["dealer"]}).encode()
+    answer = shared.send("POST", "/dealer/login", body, content_type="application/json")
+    parts = {part.strip().lower() for part in answer.headers["set-cookie"].split(";")[1:]}
+    assert parts == {"httponly", "path=/dealer", "samesite=strict"}
+
+
+def test_wrong_pins_have_to_wait(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "_hash", lambda pin, salt: b"quick")
+
+    def log_in(pin: Any) -> Any:
+        body = json.dumps({"role": "supervisor", "pin": pin}).encode()
+        return served.send("POST", "/dealer/login", body, content_type="application/json")
+
+    for pin in ("0000", "", None, 1357, "1" * 5000):
+        assert log_in(pin).status == 403
+    answer = log_in("0000")
+    assert answer.status == 429
+    assert int(answer.headers["retry-after"]) > 0
+
+
+def test_the_wait_doubles_and_ends() -> None:
+    now = [1000.0]
+    limiter = Limiter(lambda: now[0])
+    for _ in range(access.FREE_TRIES - 1):
+        limiter.wrong("10.0.0.1")
+    assert limiter.wait("10.0.0.1") == 0
+    limiter.wrong("10.0.0.1")
+    assert (limiter.wait("10.0.0.1"), limiter.wait("10.0.0.2")) == (30, 0)
+    now[0] += 30
+    assert limiter.wait("10.0.0.1") == 0
+    limiter.wrong("10.0.0.1")
+    assert limiter.wait("10.0.0.1") == 60
+    for number in range(2000):
+        limiter.wrong(f"10.1.{number // 250}.{number % 250}")
+    # So many addresses at once are one attacker: everybody waits.
+    assert limiter.wait("10.9.9.9") == access.LAST_WAIT_S
+    assert len(limiter._known) <= 1000
+    now[0] += 2 * access.LAST_WAIT_S + 1
+    assert limiter.wait("10.9.9.9") == 0
+
+
+def test_sessions_end(tmp_path: Path) -> None:
+    pins = Pins(tmp_path / "pins.json")
+    for role, pin in PINS.items():
+        pins.set(role, pin)
+    now = [1_000_000.0]
+    sessions = Sessions(pins, lambda: now[0])
+    for role in access.ROLES:
+        cookie = sessions.begin(role)
+        session = sessions.find(cookie)
+        assert session is not None
+        now[0] += IDLE_S[role] - 1
+        assert sessions.find(cookie) is not None
+        sessions.renew(session)
+        now[0] += IDLE_S[role] - 1
+        assert sessions.find(cookie) is not None
+        now[0] += 2
+        assert sessions.find(cookie) is None
+    cookie = sessions.begin("dealer")
+    session = sessions.find(cookie)
+    assert session is not None
+    sessions.end(session)
+    assert sessions.find(cookie) is None
+    # Another PIN ends what the old one began; another program with the same file goes on.
+    cookie, other = sessions.begin("dealer"), sessions.begin("supervisor")
+    assert Sessions(Pins(pins.path), lambda: now[0]).find(cookie) is not None
+    pins.set("dealer", "8642")
+    assert sessions.find(cookie) is None
+    assert sessions.find(other) is not None
+
+
+def test_a_log_out_ends_the_session(shared: Served) -> None:
+    desk = dealer(shared)
+    assert desk.post("/dealer/logout", {}).status == 200
+    assert desk.do("open", shaker=1).status == 401
+
+
+def test_the_file_of_pins_is_its_owners(tmp_path: Path) -> None:
+    pins = Pins(tmp_path / "deep" / "pins.json")
+    pins.set("dealer", "2468")
+    assert stat.S_IMODE(os.stat(pins.path).st_mode) == 0o600
+    assert "2468" not in pins.path.read_text()
+    again = Pins(pins.path)
+    assert again.check("dealer", "2468")
+    assert not again.check("dealer", "2469")
+    assert not again.check("supervisor", "2468")
+    for bad in ("123", "1" * 65, " 1234", "12\n34"):
+        with pytest.raises(PinError):
+            pins.set("dealer", bad)
+    with pytest.raises(PinError, match="another role"):
+        pins.set("supervisor", "2468")
+    pins.path.write_text('{"roles": []}')
+    with pytest.raises(PinError, match="no file of PINs"):
+        Pins(pins.path)
+
+
+def test_a_pin_is_set_by_the_command(tablectl: Tablectl, tmp_path: Path) -> None:  # noqa: F811
+    file = tmp_path / "own.json"
+    done = tablectl("serve", "--pins", str(file), "--set-pin", "dealer", stdin=b"4711\n")
+    assert (done.code, done.err) == (0, "")
+    assert Pins(file).check("dealer", "4711")
+    assert "4 to 64" in tablectl("serve", "--pins", str(file), "--set-pin", "dealer", stdin=b"1\n").refusal()
+    assert "judge" in tablectl("serve", "--set-pin", "judge").refusal()
+    assert "directory" in tablectl("serve", "--pins", str(tmp_path), "--set-pin", "dealer", stdin=b"4711\n").refusal()
+
+
+# -- what goes wrong -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b"[]", 400),
+        (b"\xff\xfe", 400),
+        (b"[" * 60_000, 400),
+        (b'{"key": "12345678"}', 400),
+        (b'{"key": "12345678", "do": "open", "fields": []}', 400),
+        (b'{"key": 7, "do": "open", "fields": {}}', 400),
+        (b'{"key": "12345678", "do": "open", "fields": {"shaker": "<script>"}}', 400),
+        (b'{"key": "12345678", "do": "lid", "fields": {"to": "moon"}}', 400),
+        (b'{"key": "12345678", "do": "<script>alert(1)</script>", "fields": {}}', 400),
+        (b" " * 70_000, 413),
+    ],
+)
+def test_what_is_no_action_is_refused_in_words(shared: Served, body: bytes, status: int) -> None:
+    answer = dealer(shared).post("/dealer/do", body)
+    assert (answer.status, list(answer.json())) == (status, ["error"])
+
+
+def test_what_the_table_refuses_is_told_in_the_readers_language(served: Served) -> None:
+    desk = dealer(served)
+    desk.done("open", shaker=1)
+    asked = {"do": "bets", "step": "", "fields": {"position": 7, "wagers": {"match": 500}}}
+    english = desk.post("/dealer/do?lang=en", {"key": "in-english", **asked}).json()
+    spanish = desk.post("/dealer/do?lang=es", {"key": "en-español", **asked}).json()
+    assert english["code"] == spanish["code"] == "E_WAGER"
+    assert "7 cannot make a match wager" in english["error"]
+    assert "7" in spanish["error"]
+    assert spanish["error"] != english["error"]
+
+
+def test_no_round_is_opened_while_the_record_cannot_be_written(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = dealer(served)
+    desk.done("open", shaker=1)
+
+    def full(*_arguments: Any) -> bool:
+        raise StoreError("rounds.db: the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(served.store, "take", full)
+        desk.done("close")
+        until(lambda: served.hub.snapshot.record_trouble, "the trouble")
+        answer = desk.do("shake")
+        assert answer.status == 400
+        assert "the disk is full" in answer.json()["error"]
+    until(lambda: not served.hub.snapshot.record_trouble, "the end of the trouble")
+    served.bench.do("next", dice=[1, 2, 3])
+    desk.done("shake")
+    served.wait("LOCKED")
+    assert [event["k"] for event in served.store.events(served.hub.snapshot.table["uid"])].count("closed") == 1
+
+
+def test_a_database_that_is_locked_is_told(served: Served) -> None:
+    desk = dealer(served)
+    with closing(sqlite3.connect(served.folder / "rounds.db")) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        desk.done("open", shaker=1)
+        until(lambda: "locked" in served.hub.snapshot.record_trouble, "the trouble")
+        other.rollback()
+    until(lambda: not served.hub.snapshot.record_trouble, "the end of the trouble")
+    until(lambda: served.store.rounds(), "the round")
+
+
+def test_what_is_typed_is_never_a_script(served: Served) -> None:
+    hostile = "</script><script>alert('&amp;')</script>"
+    floor = Client(served, "supervisor")
+    floor.done("open", shaker=1)
+    floor.done("close")
+    token = floor.done("manual", dice=[1, 2, 3], reason=hostile)["token"]
+    floor.done("confirm", token=token, dice=[1, 2, 3])
+    served.reveal()
+    display = served.watch()
+    while not display.next().get("dice", {}).get("manual"):
+        pass
+    # As it was typed, and only in the stream, which is JSON that a script puts into text.
+    assert display.view["dice"]["manual"] == hostile
+    assert hostile.encode() not in served.get("/").body
+    assert hostile.encode() not in served.get("/dealer", cookie=floor.cookie).body
+
+
+# -- by hand -------------------------------------------------------------------------------------------------------
+
+
+def test_a_result_by_hand_needs_two_confirmations(served: Served) -> None:
+    floor, display = Client(served, "supervisor"), served.watch()
+    floor.done("open", shaker=1)
+    floor.done("close")
+    display.until_state("CLOSED")
+    display.heard.clear()
+    told = floor.done("manual", dice=[6, 5, 4], reason="reader down")
+    assert (told["dice"], told["total"], told["eye"]) == ([6, 5, 4], 15, 0)
+    answer = floor.do("confirm", token=told["token"], dice=[6, 5, 5])
+    assert (answer.status, answer.json()["code"]) == (409, "E_TOKEN")
+    floor.done("confirm", token=told["token"], dice=[6, 5, 4])
+    display.until_state("LOCKED")
+    # Nothing of it is on the display before the lid opens.
+    assert b'"dice":' not in bytes(display.heard)
+    served.reveal()
+    view = display.until_state("SETTLED")
+    while "dice" not in view or view["dice"]["manual"] is None:
+        view = display.next()
+    assert view["dice"]["values"] == [6, 5, 4]
+
+
+def test_corrections_add_records_and_change_none(served: Served) -> None:
+    floor = Client(served, "supervisor")
+    served.play([2, 2, 2])
+    uid = served.hub.snapshot.table["uid"]
+    before = served.store.events(uid)
+    floor.done("changed", unit="dice", keep=True)
+    floor.done("leave", position=3)
+    floor.done("end")
+    until(lambda: len(served.store.events(uid)) == len(before) + 3, "the records")
+    after = served.store.events(uid)
+    assert after[: len(before)] == before
+    assert [event["d"]["why"] for event in after[len(before) :]] == [
+        "dice changed, streak kept",
+        "player left",
+        "table closed",
+    ]
+
+
+# -- tile hands ----------------------------------------------------------------------------------------------------
+
+
+def test_tile_hands_are_settled_then_kept_once(tmp_path: Path) -> None:
+    with serving(tmp_path, "ca", signals=True) as served:
+        desk = dealer(served)
+        served.bench.do("next", dice=[3, 2, 4])
+        assert desk.do("tiles", round=1, bank=BANK, players=PLAYERS).json()["code"] == "STALE"
+        desk.done("open", shaker=0)
+        desk.done("shake")
+        served.wait("LOCKED")
+        desk.done("close")
+        served.reveal()
+        until(lambda: served.store.round(1)["status"] == "settled", "the record")
+        desk.stream.until_state("SETTLED")
+        while "tiles" not in desk.stream.view["can"]:
+            desk.stream.next()
+        told = desk.done("tiles", round=1, bank=BANK, players=PLAYERS)
+        assert (told["start"], told["action"], told["kept"]) == (1, [3], False)
+        # The bank has 6-6/4-5 and 1-1/3-3, which beats both hands of the player.
+        assert [(one["result"], one["net"]) for one in told["players"]] == [("lose", -5000)]
+        assert told["signals"] == ["bet forward, one tile on three"]
+        assert "tiles" not in served.store.round(1)
+        assert desk.done("tiles", round=1, bank=BANK, players=PLAYERS, keep=True)["kept"]
+        kept = served.store.round(1)["tiles"]
+        assert kept["players"][0]["high"] == ["5-5", "3-6"]
+        answer = desk.do("tiles", round=1, bank=BANK, players=PLAYERS, keep=True)
+        assert answer.status == 409
+        while desk.stream.view["hands"] is None:
+            desk.stream.next()
+        assert "tiles" not in desk.stream.view["can"]
+        done = audit.audit(served.store, [load("ca")])
+        assert (done.tile_hands, done.findings) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("bank", "players", "words"),
+    [
+        (BANK, [], "not empty"),
+        ({"high": ["6-6", "6-6"], "low": ["6-6", "1-1"]}, PLAYERS, "6-6"),
+        (BANK, [dict(PLAYERS[0], position=7)], "position"),
+        (BANK, [PLAYERS[0], PLAYERS[0]], "twice"),
+        (BANK, [dict(PLAYERS[0], stake=0)], "stake"),
+        (BANK, [dict(PLAYERS[0], hands={"high": ["2-2", "1-5"], "low": ["5-5", "3-6"]})], "better"),
+        (["6-6", "4-5", "<b>", "3-3"], PLAYERS, "<b>"),
+        ({"high": ["6-6"], "low": []}, PLAYERS, "2"),
+    ],
+)
+def test_hands_that_cannot_be_are_refused(shared: Served, bank: Any, players: Any, words: str) -> None:
+    desk, number = dealer(shared), settled_round(shared)
+    answer = desk.do("tiles", round=number, bank=bank, players=players, keep=True)
+    assert answer.status == 400
+    assert words in answer.json()["error"]
+    assert "tiles" not in shared.store.round(number)
+
+
+def test_four_tiles_are_set_by_the_house_way(shared: Served) -> None:
+    desk, number = dealer(shared), settled_round(shared)
+    told = desk.done("tiles", round=number, bank=["6-6", "6-6", "4-5", "4-4"], players=PLAYERS)
+    assert told["bank"]["rule"]
+    assert sorted([*told["bank"]["high"], *told["bank"]["low"]]) == ["4-4", "4-5", "6-6", "6-6"]
