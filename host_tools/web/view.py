@@ -12,7 +12,7 @@ from typing import Any
 from dragoneye import protocol
 from dragoneye.rules import wagers
 from dragoneye.rules.packs import WAGERS, Pack
-from host_tools import diceset, faults
+from host_tools import codes, diceset, faults
 from host_tools.i18n import _, controller
 from host_tools.rules import seating
 from host_tools.web.hub import Snapshot
@@ -53,7 +53,7 @@ def _hint(snapshot: Snapshot, state: str) -> str:
     if state == OFFLINE:
         return snapshot.trouble
     if state == protocol.VOID:
-        reason = controller(str(protocol.VOIDS.get(view["void"], view["void"])))
+        reason = controller(str(codes.VOIDS.get(view["void"], view["void"])))
         after = _("a supervisor is called") if view["call"] else _("the dice are shaken again")
         return f"{reason}: {after}"
     if state == protocol.FAULT:
