@@ -108,7 +108,7 @@ class Meter:
 
 
 class MeteredJournal(Journal):
-    """A journal that says how long its writes take, from the record's making to the flash's last page, and its erases."""
+    """A journal that says how long its writes take, from the record's making to the last page, and its erases."""
 
     def __init__(self, folder, fold, initial):
         super().__init__(folder, fold, initial)

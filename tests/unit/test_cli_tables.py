@@ -413,7 +413,7 @@ def test_another_protocol_version_is_named(tablectl: Tablectl, more: More) -> No
     hello = {"major": protocol.MAJOR + 1, "minor": 4, "uid": "F4"}
     with fake_table(lambda seq, message: {"ok": hello}) as port:
         said = tablectl("play", "--port", port, *more).refusal()
-        assert said == "the table speaks protocol 2.4, this program 1.1"
+        assert said == f"the table speaks protocol 2.4, this program {protocol.MAJOR}.{protocol.MINOR}"
     why = "the host speaks protocol 1.0, this table 2.4"
     with fake_table(lambda seq, message: {"err": "E_VERSION", "why": why}) as port:
         assert tablectl("monitor", "--port", port, *more).refusal() == why

@@ -45,7 +45,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "dice": {"serial": "B", "issued": "2026-11-30T08:00:00Z", "eye": 2, "tags": OTHER_TAGS},
 }
 # These the controller answers without the round.
-WITHOUT_ROUND = ("hello", "status", "stats")
+WITHOUT_ROUND = ("hello", "status", "stats", "verify")
 REQUESTS = [name for name in protocol.REQUESTS if name not in WITHOUT_ROUND]
 
 LETTERS = {
