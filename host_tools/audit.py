@@ -190,6 +190,8 @@ class _TableAudit:
 
     def _on_boot(self, data: Message) -> None:
         self._told_pack(data)
+        if data.get("dice_set"):
+            self._on_dice(data["dice_set"])
 
     def _told_pack(self, data: Message) -> None:
         told = data.get("pack_hash")

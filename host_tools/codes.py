@@ -63,13 +63,13 @@ ERRORS = {
 
 # Records, which are also the events: what happened, in order, under a running id.
 EVENTS = {
-    "boot": "the controller started: cause, versions, hashes",
-    "opened": "a round was opened: round, shaker",
+    "boot": "the controller started: cause, versions, hashes, dice set",
+    "opened": "a round was opened: round, shaker, note if there is one",
     "closed": "bets closed: round, shaker, bets, liability",
     "locked": "a result is final: round, dice, eye, shaker, shakes, bets, manual reason or null; sent after the reveal",
     "bets": "bets changed after the result was locked: round, bets; sent after the reveal",
     "settled": "wagers settled: round, dice, eye, total, shaker, rows (position, wager, stake, odds), players' net",
-    "void": "a roll was void: round, reason, shakes, over (true: the round too)",
+    "void": "a roll was void: round, reason, shakes, over (true: the round too), missing (by die_missing: the dice)",
     "streak": "the streak changed other than by a roll: why, position, streak",
     "fault": "a fault was set or cleared: code, set, detail",
     "test": "test mode was entered or left: set",

@@ -20,6 +20,8 @@ from dragoneye.config import (
     CONFIG_FORMAT,
     GAIN_DB,
     GAINS_DB,
+    PIXELS_MAX,
+    PIXELS_MIN,
     READERS_MAX,
     WATCHDOG_LEAST_MS,
     WATCHDOG_MOST_MS,
@@ -119,6 +121,13 @@ def _profile_model() -> Any:
 Profile = _profile_model()
 
 
+class Ring(_Section):
+    """The ring of WS2812 pixels."""
+
+    pixels: int = Field(default=12, ge=PIXELS_MIN, le=PIXELS_MAX, description="how many the ring has")
+    brightness_percent: int = Field(default=15, ge=1, le=100, description="the most that a channel gets")
+
+
 def _pins_model() -> Any:
     """One optional entry for every role that a pin can have."""
     fields: dict[str, Any] = {}
@@ -162,6 +171,7 @@ class TableConfig(_Section):
     dice: Dice | None = Field(default=None)
     settings: Settings = Settings()
     profile: Profile = Profile()  # type: ignore[valid-type]
+    ring: Ring = Ring()
     pins: Pins = Pins()  # type: ignore[valid-type]
 
 
@@ -392,7 +402,8 @@ def device_files(config: TableConfig, pack: packs.Pack) -> dict[str, bytes]:
     # Without dice the table has the fault CONFIG; a technician can still let it learn them.
     dice = config.dice
     board = board_data(config.board)
-    board["pins"] = {**board["pins"], **given.get("pins", {})}
+    for part in ("pins", "ring"):
+        board[part] = {**board[part], **given.get(part, {})}
     board_file = json.dumps(board).encode()
     rules = {**pack.as_dict(), "from": config.rules.pack, "options": config.rules.options}
     data = {
@@ -420,8 +431,11 @@ def document_of(files: Mapping[str, bytes], where: str) -> tuple[dict[str, Any],
         rules: dict[str, Any] = {"pack": config["pack"].get("from", pack.name)}
         if config["pack"].get("options"):
             rules["options"] = config["pack"]["options"]
-        pins = board_data(board["name"])["pins"]
-        changed = {role: pin for role, pin in board["pins"].items() if pins.get(role) != pin}
+        usual = board_data(board["name"])
+        changed = {
+            part: {key: value for key, value in board[part].items() if usual[part].get(key) != value}
+            for part in ("pins", "ring")
+        }
         data = {"format": FORMAT, "name": config.get("name", board["title"]), "board": board["name"]}
         data.update({key: config[key] for key in SAME if key in config})
         data["rules"] = rules
@@ -429,8 +443,7 @@ def document_of(files: Mapping[str, bytes], where: str) -> tuple[dict[str, Any],
             dice = {key: config[key] for key in ("serial", "issued") if key in config}
             dice.update({f"die{number}": faces for number, faces in enumerate(config["dice"], 1)})
             data["dice"] = {"eye": config["eye"] + 1, **dice}
-        if changed:
-            data["pins"] = changed
+        data.update({part: entries for part, entries in changed.items() if entries})
     except BadInput:
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:

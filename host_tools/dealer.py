@@ -127,6 +127,8 @@ class Dealer:
         self.pack = pack
         self.lid = lid
         self.patience = patience
+        # Recorded with each round that is opened.
+        self.note: str | None = None
         self._pulse_after = 0.0
 
     def play(self, plan: Plan) -> int:
@@ -177,7 +179,8 @@ class Dealer:
         if state != protocol.LOCKED:
             self._pulse_after = 0.0
         if state == protocol.IDLE:
-            return int(device.request("open", shaker=plan.shaker)["round"])
+            note = {} if self.note is None else {"note": self.note}
+            return int(device.request("open", shaker=plan.shaker, **note)["round"])
         if state == protocol.BETTING:
             for position, wagers in plan.wagers.items():
                 if position not in placed:

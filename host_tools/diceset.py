@@ -160,3 +160,10 @@ def check(dice_set: dict[str, Any] | None, now: datetime) -> None:
     """Raises BadInput when no round may be opened with this set unless a supervisor says so."""
     if dice_set and level(dice_set["issued"], now) == ALARM:
         raise BadInput(_("{told}; or a supervisor keeps it with --keep-dice").format(told=told(dice_set, now)))
+
+
+def kept(dice_set: dict[str, Any] | None, now: datetime) -> str | None:
+    """The note in a round's record that a supervisor keeps this set although it is too old; None when it is not."""
+    if dice_set and level(dice_set["issued"], now) == ALARM:
+        return f"dice set {dice_set['serial']} of {dice_set['issued']} kept by a supervisor"
+    return None

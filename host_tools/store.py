@@ -457,6 +457,9 @@ class Store:
             for left in session.scalars(select(Round).where(Round.uid == uid, Round.status == "open")):
                 if left.number != going_on:
                     left.status = "void"
+        if kind == "boot" and data.get("dice_set"):
+            # Which set a new table was provisioned with, or an old one when it first tells; else the one that is known.
+            self._change_dice(session, uid, record_id, data["dice_set"])
         if kind == "dice" or (kind == "streak" and data["why"].startswith(DICE_CHANGED)):
             self._change_dice(session, uid, record_id, data)
         if kind not in ("opened", "void", "settled"):

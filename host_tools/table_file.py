@@ -151,6 +151,18 @@ def _put(document: tomlkit.TOMLDocument, keys: Sequence[int | str], value: Any, 
         raise BadInput(words.format(where=where, key=".".join(str(key) for key in keys[:-1]), value=show(at)))
 
 
+def remove(text: str, keys: Sequence[int | str], where: str) -> str:
+    """The text without the entry at `keys`; the rest of it stays. Raises BadInput when it is not there."""
+    document = parse(text, where)
+    lookup(document, keys, where)
+    above = lookup(document, keys[:-1], where)
+    if not isinstance(above, MutableMapping):
+        words = _("{where}: {key} is one of a list; set the whole list")
+        raise BadInput(words.format(where=where, key=".".join(str(key) for key in keys)))
+    del above[str(keys[-1])]
+    return str(document.as_string())
+
+
 def _tidily(text: str, keys: list[str], value: Any) -> str:
     """The text with a new entry in the paragraph of its table, or in place of its comment."""
     lines = text.splitlines()

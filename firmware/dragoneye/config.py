@@ -27,6 +27,9 @@ READERS_MAX = 3
 # faces of one die is done again with less.
 GAINS_DB = (18, 23, 33, 38, 43, 48)
 GAIN_DB = (33, 23, 18)
+# Pixels of the ring; each holds interrupts up for 30 us while all are written.
+PIXELS_MIN = 8
+PIXELS_MAX = 24
 
 
 def digest(data):
@@ -46,13 +49,25 @@ def read_board(path="/board.json"):
         missing = [name for name in known if name != "title" and name not in data]
         missing += [name for name in known["pins"] if name not in data.get("pins", {})]
         if not missing:
-            return data, None
+            words = _ring_trouble(data["ring"])
+            if words is None:
+                return data, None
+            # What is driven is known all the same: only the ring is taken to be the reference design's.
+            return dict(data, ring=known["ring"]), "%s: %s; provision the table from the host" % (path, words)
         words = "has no " + ", ".join(sorted(missing))
     except OSError:
         words = "is missing"
     except (ValueError, TypeError, AttributeError):
         words = "is not a board's data"
     return _read(REFERENCE), "%s %s; provision the table from the host" % (path, words)
+
+
+def _ring_trouble(ring):
+    """What is wrong with a board's `ring`, or None."""
+    for key, low, high in (("pixels", PIXELS_MIN, PIXELS_MAX), ("brightness_percent", 1, 100)):
+        if not packs.is_int(ring.get(key)) or not low <= ring[key] <= high:
+            return "ring.%s is %s; allowed: %d to %d" % (key, show(ring.get(key)), low, high)
+    return None
 
 
 def _read(path):

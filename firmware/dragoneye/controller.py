@@ -112,7 +112,10 @@ class Controller:
             self._broken = "cannot be read: %s" % _why(error)
             self._unread = True
         self.boot = journal.state["boot"] + 1
-        self._record("boot", dict(identity, cause=cause))
+        started = dict(identity, cause=cause)
+        if dice_set is not None:
+            started["dice_set"] = dice_set
+        self._record("boot", started)
         self.table = round.Table(pack, registry, eye, settings, journal.state, self._record, now, gain_steps, dice_set)
         self.table.prepare = self._prepare
         self._started = True

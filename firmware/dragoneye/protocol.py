@@ -75,7 +75,12 @@ REQUESTS = {
     ),
     "status": (ANYONE, "1.0", (), "the live state"),
     "stats": (ANYONE, "1.0", (), "counters since the boot: frames, noise, rolls, voids, journal, memory, task times"),
-    "open": (DEALER, "1.0", (_SHAKER,), "open a round; the shaker is a player position, or 0 for the dealer"),
+    "open": (
+        DEALER,
+        "1.0",
+        (_SHAKER, ("note", "text", 0, 80, "")),
+        "open a round; the shaker is a player position, or 0 for the dealer; a note (since 1.2) is recorded with it",
+    ),
     "shaker": (DEALER, "1.0", (_SHAKER,), "another position, or the dealer (0), shakes next"),
     "bets": (
         DEALER,

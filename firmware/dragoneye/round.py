@@ -343,7 +343,10 @@ class Table:
         self._need(IDLE)
         self._check_shaker(fields["shaker"])
         number = max(self.round, self.floor) + 1
-        self._record("opened", {"round": number, "shaker": fields["shaker"]})
+        opened = {"round": number, "shaker": fields["shaker"]}
+        if fields["note"]:
+            opened["note"] = fields["note"]
+        self._record("opened", opened)
         self.round = number
         self.shaker = fields["shaker"]
         self.bets = {}
@@ -721,9 +724,11 @@ class Table:
         values, reason = verdict
         self.changed = True
         if reason is not None:
+            missing = None
             if reason == reading.DIE_MISSING:
                 self.tally.void(self._reader.absent)
-            self._void(reason)
+                missing = [die + 1 for die in self._reader.absent]
+            self._void(reason, missing)
             if reason == reading.FOREIGN_TAG:
                 foreign = sorted([uid for uid in tags if uid not in self.registry])
                 self.set_fault("TAMPER", "foreign tag " + ", ".join(foreign)[:60], now)
@@ -881,7 +886,7 @@ class Table:
 
     # -- ends of a roll --------------------------------------------------------------------------------------------
 
-    def _void(self, reason):
+    def _void(self, reason, missing=None):
         self.effects.append((STOP, None))
         self.stop_now()
         self.changed = True
@@ -889,7 +894,10 @@ class Table:
         self.void_reason = reason
         self.voids += 1
         self._deadline = None
-        self._record("void", self._void_data(reason, False))
+        data = self._void_data(reason, False)
+        if missing is not None:
+            data["missing"] = missing
+        self._record("void", data)
         self._record_late()
 
     def _record_late(self):

@@ -234,25 +234,61 @@ def set_entry(key: str | None, value: str | None, file: Path | None, port: str |
         return
     if value is None:
         raise click.UsageError(_("give a VALUE for {key}").format(key=key))
+    keys = configuration.keys_of(key)
+    data, problems = _change(
+        file, port, keys, lambda text, where: table_file.put(text, keys, table_file.value_of(value, keys), where)
+    )
+    now = table_file.lookup(data, keys, key)
+    if as_json:
+        print_json({"key": key, "value": now, "problems": [_row(problem) for problem in problems]})
+        return
+    click.echo(f"{key} = {show(now)}")
+    _still_wrong(problems)
+
+
+@config.command("unset")
+@click.argument("key")
+@file_option
+@port_option
+@json_option
+def unset_entry(key: str, file: Path | None, port: str | None, as_json: bool) -> None:
+    """Take the entry KEY out, so that its default holds again.
+
+    Nothing is changed when something new would be wrong afterwards.
+    """
+    keys = configuration.keys_of(key)
+    _data, problems = _change(file, port, keys, lambda text, where: table_file.remove(text, keys, where))
+    if as_json:
+        print_json({"key": key, "problems": [_row(problem) for problem in problems]})
+        return
+    click.echo(_("{key}: taken out").format(key=key))
+    _still_wrong(problems)
+
+
+def _change(
+    file: Path | None, port: str | None, keys: list[int | str], change: Callable[[str, str], str]
+) -> tuple[dict[str, Any], list[Problem]]:
+    """Change the entry at `keys`: what is there afterwards and what was wrong with it before and is still.
+
+    `change(text, where)` returns the changed text. Raises ConfigError when something new would be wrong.
+    """
     with place_of(file, port) as place:
         text = place.load()
         before = configuration.problems_of(table_file.parse(text, place.where).unwrap(), place.folder, place.held)
-        keys = configuration.keys_of(key)
         if keys[0] == "rules" and place.held is not None:
             # Another pack, or other options of it, begin from the pack's own values again.
             place.held = None
-        text = table_file.put(text, keys, table_file.value_of(value, keys), place.where)
+        text = change(text, place.where)
         data = table_file.parse(text, place.where).unwrap()
         problems = configuration.problems_of(data, place.folder, place.held)
         caused = [problem for problem in problems if problem not in before]
         if caused:
             raise ConfigError(place.where, caused)
         place.store(text)
-    now = table_file.lookup(data, keys, place.where)
-    if as_json:
-        print_json({"key": key, "value": now, "problems": [_row(problem) for problem in problems]})
-        return
-    click.echo(f"{key} = {show(now)}")
+    return data, problems
+
+
+def _still_wrong(problems: list[Problem]) -> None:
     for problem in problems:
         click.echo(_("still wrong: {why}").format(why=problem.why), err=True)
 

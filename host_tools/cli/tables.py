@@ -311,9 +311,16 @@ def lid_of(port: str) -> Lid:
     return HumanLid(lambda words: click.echo(f">>> {words}", err=True))
 
 
-def _check_dice(device: Device, keep_dice: bool) -> None:
+def _check_dice(device: Device, keep_dice: bool) -> str | None:
+    """What is recorded with a round that is opened now: that a supervisor keeps an old dice set.
+
+    Raises BadInput where the set is too old and nobody keeps it. A table of protocol 1.1 takes no note.
+    """
+    dice_set = device.table.get("dice_set")
     if not keep_dice:
-        diceset.check(device.table.get("dice_set"), diceset.utc_now())
+        diceset.check(dice_set, diceset.utc_now())
+        return None
+    return diceset.kept(dice_set, diceset.utc_now()) if device.table["minor"] >= 2 else None
 
 
 def _play_rounds(
@@ -326,7 +333,7 @@ def _play_rounds(
     lid = lid_of(device.port)
     dealer = Dealer(device, pack, lid, patience=60.0 if isinstance(lid, VirtualLid) else 3600.0)
     for _count in range(rounds):
-        _check_dice(device, keep_dice)
+        dealer.note = _check_dice(device, keep_dice)
         plan = plan_round(rng, pack, dealer.surely(device.refresh)["streak"])
         play_one(dealer, store, plan, as_json, with_tiles=False)
 
@@ -373,7 +380,9 @@ def _play_lines(device: Device, keep_dice: bool, as_json: bool) -> int:
                 raise BadInput(_("this line is not UTF-8 text")) from None
             name, fields = parse_request(line)
             if name == "open":
-                _check_dice(device, keep_dice)
+                note = _check_dice(device, keep_dice)
+                if note is not None:
+                    fields.setdefault("note", note)
             request = name
             answer = device.request(name, **fields)
             request = ""

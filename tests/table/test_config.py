@@ -106,6 +106,20 @@ def test_a_table_whose_two_files_do_not_fit_says_so(tmp_path: Path) -> None:
         assert "/board.json was not written together with it" in state["detail"]
 
 
+@pytest.mark.parametrize("pixels", [3, 25])
+def test_a_ring_that_cannot_be_is_a_fault_of_the_configuration(tmp_path: Path, pixels: int) -> None:
+    with instant_table(tmp_path) as table:
+        with BoardFiles(table.port) as board:
+            data = json.loads(board.read("board.json") or b"")
+            data["ring"]["pixels"] = pixels
+            board.write({"board.json": json.dumps(data).encode()})
+            board.reset()
+        wait_for_table(table.port)
+        state = greet(table.port)[1]
+        assert (state["state"], state["fault"]) == ("FAULT", "CONFIG")
+        assert f"/board.json: ring.pixels is {pixels}; allowed: 8 to 24" in state["detail"]
+
+
 def test_a_board_at_its_prompt_is_configured(tablectl: Tablectl, tmp_path: Path, file: str) -> None:
     with instant_table(tmp_path) as table:
         table.do("power", to="off")

@@ -145,7 +145,9 @@ def test_a_fault_voids_the_roll_and_the_next_one_counts(
     number = table.begin([3, 1, 5])
     table.do("fault", name=name, **fault)
     after = table.shake(LOCKED, VOID, FAULT)
-    assert table.records("void")[-1] == {"round": number, "reason": reason, "shakes": 1, "over": False}
+    void = table.records("void")[-1]
+    assert void.pop("missing", None) == ([fault["die"] + 1] if reason == "die_missing" else None)
+    assert void == {"round": number, "reason": reason, "shakes": 1, "over": False}
     assert table.motor_is_off()
     if latched:
         assert after == FAULT

@@ -11,6 +11,7 @@ import pytest
 
 from boards.virtual.model import default_tags
 from dragoneye.config import digest, read_config
+from host_tools import configuration
 from host_tools.board_data import BOARDS
 from host_tools.diceset import DiceSet
 from tests.unit.conftest import Tablectl
@@ -199,3 +200,34 @@ def test_a_learned_dice_set_goes_into_the_file(tablectl: Tablectl, tmp_path: Pat
     learned.write_text(learned.read_text().replace(tags[2][0], tags[0][0]))
     assert tablectl("config", "dice", str(learned), "--file", path).code == 2
     assert Path(path).read_bytes() == before
+
+
+def test_an_entry_that_is_taken_out_has_its_default_again(tablectl: Tablectl, tmp_path: Path) -> None:
+    path = str(tmp_path / "table.toml")
+    shutil.copy(BOARDS / "examples" / "nj.toml", path)
+    before = Path(path).read_text()
+    assert tablectl("config", "set", "settings.jolts", "5", "--file", path).code == 0
+    done = tablectl("config", "unset", "settings.jolts", "--file", path)
+    assert (done.code, done.out) == (0, "settings.jolts: taken out\n")
+    assert "\njolts" not in Path(path).read_text()
+    assert "# settle_ms" in Path(path).read_text()
+    assert "there is no entry settings.jolts" in tablectl("config", "unset", "settings.jolts", "--file", path).refusal()
+    assert "is one of a list" in tablectl("config", "unset", "dice.die1.0", "--file", path).refusal()
+    refused = tablectl("config", "unset", "board", "--file", path).refusal()
+    assert "board is missing" in refused
+    assert tablectl("config", "unset", "settings.jolts", "--file", path, "--json").code == 2
+    assert before.count("board = ") == Path(path).read_text().count("board = ")
+
+
+@pytest.mark.parametrize("pixels", [7, 25])
+def test_a_ring_of_too_many_or_too_few_pixels_is_refused(tablectl: Tablectl, tmp_path: Path, pixels: int) -> None:
+    path = str(tmp_path / "table.toml")
+    shutil.copy(BOARDS / "examples" / "nj.toml", path)
+    refused = tablectl("config", "set", "ring.pixels", str(pixels), "--file", path).refusal()
+    assert refused.endswith(f"ring.pixels is {pixels}; allowed: a whole number from 8 to 24")
+    assert tablectl("config", "set", "ring.pixels", "16", "--file", path).code == 0
+    tablectl("config", "export", "--file", path, "--dir", str(tmp_path / "out"))
+    board = json.loads((tmp_path / "out" / "board.json").read_text())
+    assert board["ring"] == {"pixels": 16, "brightness_percent": 15}
+    files = {name: (tmp_path / "out" / name).read_bytes() for name in ("board.json", "config.json")}
+    assert configuration.document_of(files, "here")[0]["ring"] == {"pixels": 16}

@@ -285,6 +285,8 @@ def test_an_overdue_set_opens_no_round_unless_a_supervisor_keeps_it(
     told = tablectl("monitor", "--port", table.port, "--seconds", "0.3", "--json").rows
     assert [row["dice_set"]["stands"] for row in told if "dice_set" in row] == [ALARM]
     assert tablectl("play", "--port", table.port, "--rounds", "1", "--keep-dice").code == 0
+    [opened] = [event["d"] for event in tablectl("show", "1", "--events", "--json").rows if event["k"] == "opened"]
+    assert opened["note"] == f"dice set A-1 of {old} kept by a supervisor"
     # Inspected, and issued again.
     assert tablectl("dice", "install", str(set_file), "--port", table.port).code == 0
     assert tablectl("play", "--port", table.port, "--rounds", "1").code == 0

@@ -191,7 +191,7 @@ def test_play_reads_requests_line_by_line(tablectl: Tablectl, bench: Table, tmp_
     assert answers["bets"]["wagers"] == {"match": 500, "odd": 100}
     assert answers["shake"] == {"shakes": 1, "jolts": 3}
     assert answers["status"]["state"] == protocol.LOCKED
-    assert "dice" not in done.out
+    assert '"dice":' not in done.out
     until(lambda: bench.state()["released"], "the bolt")
     bench.do("lid", to="open")
     plain = tablectl("play", "--port", bench.port, stdin=b"status\n")
@@ -213,7 +213,7 @@ REFUSED = [
     ("manual 7 1 1 broken", "manual: dice is [7, 1, 1]; allowed: three values from 1 to 6"),
     ("manual 1 1 1", "manual: reason is missing; allowed: 3 to 80 characters"),
     ("open", "open: shaker is missing; allowed: a whole number from 0 to 7"),
-    ("open 1 2", 'open: "2" is too much; it takes shaker'),
+    ("shaker 1 2", 'shaker: "2" is too much; it takes shaker'),
     ("void 'x", "void 'x: No closing quotation"),
     ("changed dice maybe", 'changed: keep is "maybe"; allowed: yes or no'),
     ('""', 'there is no request ""'),

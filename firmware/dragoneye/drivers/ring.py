@@ -4,20 +4,18 @@ from machine import Pin, bitstream
 
 # T0H, T0L, T1H, T1L in nanoseconds (WS2812B data sheet, "data transfer time", within its 150 ns).
 TIMING = (400, 850, 800, 450)
-PIXELS_MIN = 8
-PIXELS_MAX = 24
 
 
 class Ring:
     """The ring on `pin`; `data` is the board's: pixels (8..24) and brightness_percent, the most that a channel gets.
+
+    Both have been checked (dragoneye.config.read_board).
 
     A write stops interrupts for 30 us a pixel, 0.72 ms at most, so only a change is written.
     """
 
     def __init__(self, pin, data):
         self.pixels = data["pixels"]
-        if not PIXELS_MIN <= self.pixels <= PIXELS_MAX:
-            raise ValueError("ring: %d pixels; allowed: %d to %d" % (self.pixels, PIXELS_MIN, PIXELS_MAX))
         self._percent = data["brightness_percent"]
         self._pin = Pin(pin, Pin.OUT, value=0)
         self._buffer = bytearray(3 * self.pixels)

@@ -81,8 +81,9 @@ class Reader:
     def add(self, tags):
         """Take one pass. Returns None to read again (at `step`), else (values, None) or (None, void reason).
 
-        Passes that were each a result but never twice the same are NOT_SETTLED; else the last pass's reason holds. Two
-        adjacent faces of one die that still answer at the lowest gain are a COCKED die.
+        Two adjacent faces of one die that still answer at the lowest gain are a COCKED die, others TWO_FACES; once seen
+        either holds. Passes that were each a result but never twice the same are NOT_SETTLED; else the last pass's
+        reason holds.
         """
         values, reason = judge(tags, self._registry)
         if reason == FOREIGN_TAG:
@@ -101,7 +102,12 @@ class Reader:
         self._passes += 1
         if values is not None and values == self._last:
             return values, None
-        if values is not None and self._last is not None:
+        if reason in (TWO_FACES, COCKED):
+            self._reason = reason
+        elif self._reason in (TWO_FACES, COCKED):
+            # What the dice are doing was seen; a pass that sees less of it, or not all dice, does not unsay it.
+            pass
+        elif values is not None and self._last is not None:
             self._reason = NOT_SETTLED
         elif reason is not None:
             self._reason = reason
