@@ -221,9 +221,16 @@ def sensors_view(told: Message) -> Group:
 @port_option
 @click.option("--once", is_flag=True, help="Look once.")
 @click.option("--interval", default=0.5, show_default=True, type=click.FloatRange(0.05, 60), help="Seconds between.")
+@click.option(
+    "--step",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 7),
+    help="Steps down the ladder of the readers' gains.",
+)
 @db_option
 @json_option
-def sensors(port: str, once: bool, interval: float, db: Path | str | None, as_json: bool) -> None:
+def sensors(port: str, once: bool, interval: float, step: int, db: Path | str | None, as_json: bool) -> None:
     """Show what a table's sensors say, until Ctrl-C: tags by reader, current, supply, switches, cycles.
 
     Between rounds the table is in test mode meanwhile, and the readers are read; during a round they are not.
@@ -239,9 +246,9 @@ def sensors(port: str, once: bool, interval: float, db: Path | str | None, as_js
             live = stack.enter_context(Live(console=console(), auto_refresh=False))
         try:
             while True:
-                told = device.request("sensors")
+                told = device.request("sensors", step=step)
                 if told["test"]:
-                    told = new_pass(device, told["pass"])
+                    told = new_pass(device, told["pass"], step)
                 if as_json:
                     print_json(told)
                     sys.stdout.flush()

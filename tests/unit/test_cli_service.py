@@ -269,6 +269,14 @@ def test_a_set_without_a_time_is_let_be_and_one_with_a_wrong_one_is_not() -> Non
     assert diceset.level("yesterday, at noon!!", NOW) == ALARM
 
 
+def test_sensors_look_at_each_step_of_the_ladder(tablectl: Tablectl, table: Table) -> None:
+    gains = []
+    for step in ("0", "1", "2"):
+        [told] = tablectl("sensors", "--port", table.port, "--once", "--step", step, "--json").rows
+        gains.append(told["readers"][0]["gain_db"])
+    assert gains == [33, 23, 18]
+
+
 def test_an_overdue_set_opens_no_round_unless_a_supervisor_keeps_it(
     tablectl: Tablectl, table: Table, set_file: Path
 ) -> None:
