@@ -733,7 +733,6 @@ class Table:
                 foreign = sorted([uid for uid in tags if uid not in self.registry])
                 self.set_fault("TAMPER", "foreign tag " + ", ".join(foreign)[:60], now)
             return
-        self.tally.result(values)
         self._lock(list(values), None)
 
     def _read(self):
@@ -966,6 +965,9 @@ class Table:
             "streak": after.as_dict(),
         }
         self._record("settled", result)
+        if not self.locked["manual"]:
+            # Not before: `stats` must not tell the result while the lid is shut.
+            self.tally.result(dice)
         self.result = result
         self.streak = after
         self.locked = None

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dragoneye import controller as module
 from dragoneye import journal, protocol
 from dragoneye.protocol import BETTING, CLOSED, FAULT, IDLE, LOCKED, SETTLED, VOID
+from dragoneye.signals import Signals
 from dragoneye.text import dumps
 from host_tools.store import Store
 from tests.unit.tables import EYE, LASTING, Desk, Json, Refused
@@ -379,6 +380,69 @@ def test_nothing_from_a_locked_record_on_leaves_before_the_lid_opens(tmp_path: P
     desk.ask("stats")
     desk.fetch()
     assert "6,6,6" not in json.dumps([desk.events, desk.other], separators=(",", ":"))
+
+
+def shown_until_the_reveal(folder: Path, dice: list[int], pack: str) -> tuple[list[bytes], list[Any]]:
+    """All that leaves a table from the reading until just before the lid opens: on the wire, on ring and buzzer."""
+    folder.mkdir()
+    desk = Desk(folder, pack)
+    desk.hello()
+    desk.fetch()
+    roll = desk.reach(protocol.READING)
+    signals = Signals(24)
+    wire: list[bytes] = []
+    seen: list[Any] = []
+
+    def look() -> None:
+        for name in ("status", "stats", "sensors", "hello"):
+            fields = {"major": 1, "minor": 0, "last_event": desk.known} if name == "hello" else {}
+            desk.send({"q": name, **fields})
+        for _ in range(20):
+            desk.now += module.RESEND_MS // 4
+            signals.show(desk.state, desk.table.call, desk.now)
+            seen.append((signals.ring(desk.now), signals.hertz(desk.now)))
+            while (line := desk.controller.next_line(desk.now)) is not None:
+                wire.append(line)
+
+    desk.show(roll, dice)
+    assert desk.state == LOCKED
+    look()
+    desk.tell("service", True)
+    desk.tell("set_fault", "READER", "no answer")
+    look()
+    desk.ask("clear", code="READER")
+    desk.boot()
+    assert desk.state == LOCKED
+    look()
+    assert desk.ask("stats")["rolls"] == 0
+    faces = desk.ask("stats")["reading"]["faces"]
+    assert faces == [[0] * 6] * 3
+    return wire, seen
+
+
+@pytest.mark.parametrize("pack", ["nj", "house"])
+def test_two_results_cannot_be_told_apart_before_the_reveal(tmp_path: Path, pack: str) -> None:
+    first = shown_until_the_reveal(tmp_path / "first", [6, 6, 6], pack)
+    assert len(first[0]) == 15
+    for number, dice in enumerate(([1, 2, 3], [6, 6, 5], [1, 1, 1])):
+        assert shown_until_the_reveal(tmp_path / str(number), dice, pack) == first
+
+
+def test_a_result_is_counted_at_the_reveal_and_one_entered_by_hand_never(desk: Desk) -> None:
+    desk.reach(LOCKED, [6, 1, 2])
+    assert desk.ask("stats")["reading"]["faces"] == [[0] * 6] * 3
+    desk.open_lid()
+    read = [[1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 1, 0]]
+    assert desk.ask("stats")["reading"]["faces"] == read
+    desk.tell("lid", False)
+    desk.ask("finish")
+    desk.ask("open", shaker=1)
+    desk.ask("close")
+    token = desk.ask("manual", dice=[3, 3, 3], reason="by hand")["token"]
+    desk.ask("confirm", token=token, dice=[3, 3, 3])
+    desk.open_lid()
+    assert desk.table.result["dice"] == [3, 3, 3]
+    assert desk.ask("stats")["reading"]["faces"] == read
 
 
 def test_after_the_reveal_everything_that_was_held_back_comes_in_order(desk: Desk) -> None:
