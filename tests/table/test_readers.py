@@ -43,6 +43,24 @@ def test_a_face_that_leans_over_the_reader_is_lost_at_less_gain(table: Played) -
     assert table.ask("stats")["void_reasons"] == {}
 
 
+def test_a_dead_tag_below_is_void_even_when_a_leaning_neighbour_is_heard_alone(table: Played) -> None:
+    table.do("fault", name="dead_tag", die=0, face=4, rolls=None)
+    table.do("fault", name="two_faces", die=0, rolls=None)
+    table.begin([3, 2, 4])
+    assert table.shake(LOCKED, VOID) == VOID
+    assert table.device.state["void"] == "die_missing"
+    assert reading(table)["missing"] == [1, 0, 0]
+
+
+def test_what_stats_tell_of_the_dice_waits_for_the_lid(table: Played) -> None:
+    table.begin([3, 1, 5])
+    before = reading(table)
+    table.shake(LOCKED)
+    assert reading(table) == before
+    table.finish()
+    assert reading(table)["faces"] == [[0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 0, 1], [0, 1, 0, 0, 0, 0]]
+
+
 def test_a_ladder_of_one_step_cannot_lose_it(open_table: OpenTable) -> None:
     table = open_table(more={"gain_db": [33]})
     table.begin([3, 1, 5])

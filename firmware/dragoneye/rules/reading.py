@@ -64,8 +64,9 @@ class Reader:
     """Collects passes until two in a row agree on a result, or `tries` passes at one gain are used up.
 
     `step` is the step of the gain ladder (0 to `steps` - 1) for the next pass: a pass that sees two faces of one die is
-    done again with less gain, where only the face that lies on the reader answers. `absent` lists the dice that the
-    last pass did not see.
+    done again with less gain, where only the face that lies on the reader answers. One that sees a result is confirmed
+    at the lowest gain: where the tag of the face below is dead, a neighbour may be the only one heard, but not there.
+    `absent` lists the dice that the last pass did not see.
     """
 
     def __init__(self, registry, tries, steps=1):
@@ -81,6 +82,7 @@ class Reader:
     def add(self, tags):
         """Take one pass. Returns None to read again (at `step`), else (values, None) or (None, void reason).
 
+        Of the two passes that make a result the last one is always at the lowest gain, the first often at the highest.
         Two adjacent faces of one die that still answer at the lowest gain are a COCKED die, others TWO_FACES; once seen
         either holds. Passes that were each a result but never twice the same are NOT_SETTLED; else the last pass's
         reason holds.
@@ -92,13 +94,15 @@ class Reader:
         self.absent = [die for die in range(3) if die not in seen] if tags is not None else []
         if reason == TWO_FACES:
             if self.step + 1 < self._steps:
-                self.step += 1
-                self._passes = 0
+                self._to_step(self.step + 1)
                 self._last = None
-                self._reason = None
                 return None
             if self._is_cocked(tags):
                 reason = COCKED
+        if values is not None and self.step + 1 < self._steps:
+            self._to_step(self._steps - 1)
+            self._last = values
+            return None
         self._passes += 1
         if values is not None and values == self._last:
             return values, None
@@ -115,6 +119,11 @@ class Reader:
         if self._passes < self._tries:
             return None
         return None, self._reason or NOT_SETTLED
+
+    def _to_step(self, step):
+        self.step = step
+        self._passes = 0
+        self._reason = None
 
     def _is_cocked(self, tags):
         """True when every die that shows more than one face shows two adjacent ones: opposite ones add up to 7."""
@@ -140,7 +149,7 @@ class Tally:
         self.missing = [0, 0, 0]
 
     def result(self, values):
-        """Count the faces that lay on the reader in a result that was read."""
+        """Count the faces that lay on the reader in a result that was read, once it may be known."""
         for die in range(3):
             self.faces[die][6 - values[die]] += 1
 
