@@ -19,6 +19,8 @@ ANSWERS_KEPT = 8
 OUT_MAX = 16
 SEQ_STEP_MAX = 1000
 WHY_MAX = 80
+# In the place of an id: the record was left out, as what is left of the journal is for the round.
+DROPPED = -1
 
 
 # MicroPython gives a file system's error as its number only.
@@ -128,19 +130,23 @@ class Controller:
     # -- records ---------------------------------------------------------------------------------------------------
 
     def _record(self, kind, data):
-        """Make one record durable and return its id. With a broken journal nothing is written: a fault stands.
+        """Make one record durable and return its id, or 0 with a broken journal: a fault stands.
+
+        Raises OSError when the flash refuses, and then for every other record until the fault JOURNAL is latched.
 
         A flash write stops interrupts, the lid's among them: whatever moves is stopped first.
         """
         if self._started:
             self.table.stop_now()
         if self._broken:
+            if self._started and not self.table.standing.get("JOURNAL"):
+                raise OSError(5)
             return 0
         service = kind == "fault" and not round.is_latched(data["code"])
         if (kind == "door" or service) and self.journal.room < RESERVE // 2:
             # What is left is for the round.
             self.counters["dropped"] += 1
-            return 0
+            return DROPPED
         if kind == "void":
             self.counters["voids"] += 1
             self._void_reasons[data["reason"]] = self._void_reasons.get(data["reason"], 0) + 1
@@ -154,10 +160,10 @@ class Controller:
             return record_id
         except OSError as error:
             self._writing = False
+            self._broken = "cannot be written: %s" % _why(error)
             if self._started:
                 raise
             # While the table starts: the fault is set when it stands.
-            self._broken = "cannot be written: %s" % _why(error)
             return 0
 
     def _prepare(self):
@@ -187,10 +193,19 @@ class Controller:
         """Call a method of the table; a journal that refuses becomes the fault JOURNAL."""
         self._now = now
         try:
-            return action(*args, now)
+            action(*args, now)
         except OSError as error:
-            self._fail("cannot be written: %s" % _why(error))
-            return None
+            self._refused(error)
+        self._look()
+
+    def _refused(self, error):
+        """Something raised OSError: the journal's own words count, if it was that."""
+        self._fail(self._broken or "cannot be written: %s" % _why(error))
+
+    def _look(self):
+        """Latch the fault JOURNAL when the table went on over a record that was refused."""
+        if self._broken and not self.table.standing.get("JOURNAL"):
+            self._fail(self._broken)
 
     # -- from the host ---------------------------------------------------------------------------------------------
 
@@ -265,12 +280,14 @@ class Controller:
             if name == "clear" and fields["code"] == "JOURNAL" and self._can_begin_anew():
                 self._begin_anew()
             answer = self.table.request(name, fields, now)
+            self._look()
             if name == "sensors":
                 answer.update(self.more_sensors())
             return answer
         except OSError as error:
-            self._fail("cannot be written: %s" % _why(error))
-            raise Problem("E_FAULT", "the journal cannot be written: %s" % _why(error))
+            why = self._broken or "cannot be written: %s" % _why(error)
+            self._fail(why)
+            raise Problem("E_FAULT", "the journal %s" % why)
 
     def _verify(self, fields):
         if fields["seed"]:
@@ -378,14 +395,10 @@ class Controller:
         good = self._good
         self._broken = None
         try:
-            ahead = self._host_last > self.journal.last_id
-            if good is not None or ahead:
+            if good is not None or self._host_last > self.journal.last_id:
                 self._restart(why)
             self._good = None
-            if not ahead:
-                # A host that is ahead may hold the end of this round already.
-                self.table.catch_up(self.journal.state["phase"])
-            self._record("fault", {"code": "JOURNAL", "set": True, "detail": why})
+            self.table.write_unwritten()
         except OSError:
             self._broken = why
             self._good = good

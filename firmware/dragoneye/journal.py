@@ -189,6 +189,13 @@ class Journal:
             pass
         self._firsts.append(first)
 
+    def _cut_torn(self):
+        """Cut what a refused append may have left; where the flash refuses that too, the next append tries again."""
+        try:
+            self._cut(self._path(self._firsts[-1]))
+        except OSError:
+            pass
+
     def _cut(self, path, more=b""):
         """Cut the newest segment down to what is known to be whole, and `more`."""
         with open(path, "rb") as file:
@@ -260,8 +267,13 @@ class Journal:
             self._open(b"")
         file = self._file
         self._file = None
-        with file:
-            file.write(line[1:] if self._begun else line)
+        try:
+            with file:
+                file.write(line[1:] if self._begun else line)
+        except OSError:
+            # It may have landed all the same, and the next start would take it for recorded.
+            self._cut_torn()
+            raise
         self._torn = False
         self._size += (self._begun or 1) - 1 + len(line)
         self._ends.append(self._size)

@@ -75,6 +75,7 @@ def initial():
         "locked": None,
         "streak": Streak().as_dict(),
         "fault": None,
+        "waiting": [],
         "service": {},
         "dice": None,
     }
@@ -91,6 +92,23 @@ def _no_place(dice_set):
 def is_latched(code):
     """True when the fault stops the table until it is cleared; an unknown code's does."""
     return code not in SERVICE_FAULTS
+
+
+def _fold_latched(after, data):
+    """Set or clear a latched fault: one that comes while another is latched waits until that is cleared."""
+    fault = after["fault"]
+    waiting = [row for row in after.get("waiting", ()) if row[0] != data["code"]]
+    if data["set"]:
+        if fault is None or fault["code"] == data["code"]:
+            fault = {"code": data["code"], "detail": data["detail"]}
+        else:
+            waiting.append([data["code"], data["detail"]])
+    elif fault is not None and fault["code"] == data["code"]:
+        fault = None
+        if waiting:
+            code, detail = waiting.pop(0)
+            fault = {"code": code, "detail": detail}
+    after.update({"fault": fault, "waiting": waiting})
 
 
 def fold(state, record):
@@ -131,7 +149,7 @@ def fold(state, record):
         after["streak"] = data["streak"]
     elif kind == "fault":
         if is_latched(data["code"]):
-            after["fault"] = {"code": data["code"], "detail": data["detail"]} if data["set"] else None
+            _fold_latched(after, data)
         else:
             service = dict(after.get("service", {}))
             service.pop(data["code"], None)
@@ -149,6 +167,10 @@ def fold(state, record):
 
 class Table:
     """One table. `state` is the durable state at start, `record(kind, data)` writes one record and returns its id.
+
+    `record` returns 0 when nothing can be written, and raises OSError when the flash refuses just now: then the caller
+    latches the fault JOURNAL, also when the table did not pass that on. `unwritten` are the (kind, data) of what has
+    happened and is still to be recorded; `write_unwritten` does it.
 
     `registry` maps tag UIDs to (die, face), `eye` is the index of the dragon's eye die, `settings` as SETTINGS,
     `gain_steps` how many steps the readers' gain ladder has. A round that was open without a locked result at start is
@@ -181,9 +203,10 @@ class Table:
         self.voids = 0
         self.shakes = {}
         self.fault = state["fault"]
-        # What keeps a fault from being cleared, and faults that came while another was latched.
+        # What keeps a fault from being cleared, and [code, detail] of faults that came while another was latched.
         self.standing = {}
-        self.waiting = {}
+        self.waiting = [list(row) for row in state.get("waiting", ())]
+        self.unwritten = []
         # Faults of the severity SERVICE: code -> detail.
         self.service_due = dict(state.get("service", {}))
         # The self-test: None, or {"running": flag, "items": rows, "why": why it ended early or None}.
@@ -223,10 +246,11 @@ class Table:
             if self.bets_open:
                 # The lid may have been open while there was no power.
                 self._owed = self._liability(self.bets)
-                self._close_bets()
+                self._close_bets(self._happened)
         elif state["phase"] in (BETTING, CLOSED):
             self._put_bets(state["bets"])
-            self._void_round("power_loss")
+            self._happened("void", self._void_data("power_loss", True))
+            self._drop_round()
         self._owed = self._liability(self.bets)
         if self.fault is not None:
             self._after_fault = self.state
@@ -248,7 +272,8 @@ class Table:
             "bets": self._bets_list(),
             "streak": self.streak.as_dict(),
             "liability": self._owed,
-            "voids": self.voids,
+            # One that is not recorded yet is not told.
+            "voids": self.voids - len([kind for kind, _data in self.unwritten if kind == "void"]),
             "shakes": self.shakes.get(self.shaker, 0),
             "lid_open": self.lid_open,
         }
@@ -280,10 +305,28 @@ class Table:
         """The state, or the one that a latched fault will end in."""
         return self.state if self.fault is None else self._after_fault
 
-    def catch_up(self, phase):
-        """The journal can be written again and is in `phase`: record the end of a round that has ended meanwhile."""
-        if phase in (BETTING, CLOSED) and self.beneath == IDLE:
-            self._record("void", self._void_data("power_loss", True))
+    def _happened(self, kind, data):
+        """Record what cannot be undone or refused any more: what is not written now is kept until it can be."""
+        if not self.unwritten:
+            try:
+                if self._record(kind, data):
+                    return
+            except OSError:
+                pass
+        self.unwritten.append((kind, data))
+
+    def _note_door(self, data):
+        """Record a door or the key. One that the journal refuses is lost; what follows from it is not."""
+        try:
+            self._record("door", data)
+        except OSError:
+            pass
+
+    def write_unwritten(self):
+        """The journal can be written again: record in order what has happened meanwhile. Raises OSError."""
+        while self.unwritten:
+            self._record(*self.unwritten[0])
+            self.unwritten.pop(0)
 
     def take_effects(self):
         """The effects since the last call, in order."""
@@ -310,7 +353,8 @@ class Table:
     def request(self, name, fields, now):
         """Do one request (a key of protocol.REQUESTS with checked fields). Returns the answer's fields.
 
-        Raises Problem with a code of protocol.ERRORS when it is refused; then nothing has changed.
+        Raises Problem with a code of protocol.ERRORS when it is refused; then nothing has changed. Raises OSError when
+        a record of it cannot be written; then nothing has changed but what was recorded before that.
         """
         if self.leaving:
             raise Problem("E_STATE", "the table is about to restart for maintenance")
@@ -409,18 +453,25 @@ class Table:
         owed = self._within_limit(bets)
         if self.streak.running:
             self._need_no_motion()
-        self._record_bets(bets)
-        self.bets = bets
-        self._owed = owed
-        if self.streak.hold(position, stakes.get("bonus", 0)):
-            self._record_streak("bonus lowered" if "bonus" in stakes else "bonus taken off", position)
+        after = self._streak_copy()
+        held = after.hold(position, stakes.get("bonus", 0))
+        why = "bonus lowered" if "bonus" in stakes else "bonus taken off"
+        self._change_bets(bets, position, after if held else None, why)
         return {"position": position, "wagers": stakes, "liability": owed}
 
-    def _record_bets(self, bets):
-        if self.beneath == LOCKED:
-            self._record(
-                "bets", {"round": self.round, "bets": [[position, bets[position]] for position in sorted(bets)]}
-            )
+    def _change_bets(self, bets, position, after, why):
+        """Put `bets` in the place of the table's, and the streak `after` that in the place of its own unless None."""
+        if self.beneath == LOCKED and bets != self.bets:
+            rows = [[place, bets[place]] for place in sorted(bets)]
+            self._record("bets", {"round": self.round, "bets": rows})
+            self._take_bets(bets)
+        if after is not None:
+            self._change_streak(after, why, position)
+        self._take_bets(bets)
+
+    def _take_bets(self, bets):
+        self.bets = bets
+        self._owed = self._liability(bets)
 
     def _need_no_motion(self):
         # A flash write stops interrupts, the lid's among them: never while anything moves.
@@ -432,18 +483,21 @@ class Table:
         if not self.bets_open and self.beneath not in _BETWEEN:
             raise Problem("E_BETS_CLOSED", "the wagers of this roll stand; a player can leave after it")
         self._need_no_motion()
-        if position in self.bets:
-            bets = dict(self.bets)
-            del bets[position]
-            self._record_bets(bets)
-            self.bets = bets
-            self._owed = self._liability(self.bets)
-        if self.streak.leave(position):
-            self._record_streak("player left", position)
+        bets = dict(self.bets)
+        bets.pop(position, None)
+        after = self._streak_copy()
+        self._change_bets(bets, position, after if after.leave(position) else None, "player left")
         return {"position": position, "streak": self.streak.as_dict()}
 
-    def _record_streak(self, why, position=0):
-        self._record("streak", {"why": why, "position": position, "streak": self.streak.as_dict()})
+    def _streak_copy(self):
+        return Streak.from_dict(self.streak.as_dict())
+
+    def _change_streak(self, after, why, position=0, record=None):
+        """Record the streak as it is `after` something, by `record` or as usual; then it is so."""
+        record = record or self._record
+        record("streak", {"why": why, "position": position, "streak": after.as_dict()})
+        self.streak = after
+        self._owed = self._liability(self.bets)
 
     def _do_close(self, fields, now):
         if not self.bets_open:
@@ -454,8 +508,9 @@ class Table:
         self._close_bets()
         return {"round": self.round, "liability": self._owed}
 
-    def _close_bets(self):
-        self._record(
+    def _close_bets(self, record=None):
+        record = record or self._record
+        record(
             "closed",
             {
                 "round": self.round,
@@ -467,6 +522,12 @@ class Table:
         self.bets_open = False
         if self.state == BETTING:
             self.state = CLOSED
+
+    def _end_betting(self):
+        """Whoever moves the lid ends the betting: nobody may bet on what can be seen, whatever the flash does."""
+        if self.beneath == LOCKED and self.bets_open:
+            self.changed = True
+            self._close_bets(self._happened)
 
     def _lockout_left(self, now):
         if self._last_shake is None:
@@ -510,9 +571,9 @@ class Table:
             raise Problem("E_STATE", "the table is %s; the lid stays locked until the roll is over" % self.state)
         if self.beneath == LOCKED and self.bets_open:
             raise Problem("E_BETS_OPEN", "bets are open; close them, then reveal")
-        self.effects.append((UNLOCK, None))
         if self.state == LOCKED and self.lid_open:
             self._reveal(now)
+        self.effects.append((UNLOCK, None))
         return {"state": self.state}
 
     def _do_finish(self, fields, now):
@@ -526,7 +587,8 @@ class Table:
         if self.state in (LOCKED, REVEALED, SETTLED):
             raise Problem("E_STATE", "the table is %s; a locked result is final" % self.state)
         self._need(BETTING, CLOSED, VOID)
-        self._void_round("supervisor", fields["reason"])
+        self._record("void", self._void_data("supervisor", True, fields["reason"]))
+        self._drop_round()
         self.state = IDLE
         return {"round": self.round}
 
@@ -561,16 +623,16 @@ class Table:
             raise Problem("E_ARGS", "code is %s; the latched fault is %s" % (show(fields["code"]), code))
         if self.standing.get(code):
             raise Problem("E_STANDS", "%s: %s" % (code, self.standing[code]))
-        self._record("fault", {"code": code, "set": False, "detail": self.fault["detail"]})
+        cleared = {"code": code, "set": False, "detail": self.fault["detail"]}
+        if not self._record("fault", cleared):
+            self.unwritten.append(("fault", cleared))
         self.fault = None
         self.state = self._after_fault
+        if self.waiting:
+            self._latch(*self.waiting.pop(0))
         for other in self.standing:
             if self.standing[other]:
                 self.set_fault(other, self.standing[other], now)
-                return {"state": self.state}
-        for other in self.waiting:
-            self.set_fault(other, self.waiting[other], now)
-            return {"state": self.state}
         if self.state == LOCKED and self.lid_open and not self.bets_open:
             self._reveal(now)
         return {"state": self.state}
@@ -579,9 +641,9 @@ class Table:
         if self.beneath in ROLLING or self.beneath in (LOCKED, REVEALED):
             raise Problem("E_STATE", "the table is %s; change units between rolls" % self.beneath)
         if self.streak.running and not fields["keep"]:
-            self._end_streak(fields["unit"] + " changed")
+            self._change_streak(Streak(), fields["unit"] + " changed")
         else:
-            self._record_streak(fields["unit"] + " changed, streak kept")
+            self._change_streak(self.streak, fields["unit"] + " changed, streak kept")
         return {"streak": self.streak.as_dict()}
 
     def _do_end(self, fields, now):
@@ -589,7 +651,7 @@ class Table:
             self._need(IDLE, SETTLED)
         elif self._after_fault not in _BETWEEN:
             raise Problem("E_STATE", "a round is open; clear the fault and finish or void it first")
-        self._end_streak("table closed")
+        self._change_streak(Streak(), "table closed")
         return {"streak": self.streak.as_dict()}
 
     @property
@@ -617,8 +679,10 @@ class Table:
             self.selftest = None
             self._put_beneath(TEST)
         else:
-            self._end_selftest("test mode was left")
+            # The self-test's motor; the test itself goes on when this cannot be recorded.
+            self.stop_now()
             self._record("test", {"set": False})
+            self._end_selftest("test mode was left")
             self._put_beneath(self._after_test)
         return {"on": fields["on"], "state": self.state}
 
@@ -684,18 +748,14 @@ class Table:
         return dict(dice_set, eye=fields["eye"], streak=self.streak.as_dict())
 
     def _record_dice(self, found, same=False):
-        """Record the dice set; other tags than before are other dice, and a streak ends with them.
+        """Record the dice set, which is in the flash by now; other tags than before are other dice, and a streak ends
+        with them.
 
         The streak first: when the power fails in between, the start finds dice that are not recorded yet.
         """
         if self.streak.running and not same:
-            self._end_streak("dice changed")
-        self._record("dice", dict(self.dice_set, eye=self.eye, found=found))
-
-    def _end_streak(self, why):
-        self.streak.end()
-        self._owed = self._liability(self.bets)
-        self._record_streak(why)
+            self._change_streak(Streak(), "dice changed", record=self._happened)
+        self._happened("dice", dict(self.dice_set, eye=self.eye, found=found))
 
     # -- what the board reports ------------------------------------------------------------------------------------
 
@@ -739,10 +799,11 @@ class Table:
         self.effects.append((READ, (self._roll, self._reader.step)))
 
     def lid_moved(self, now):
-        """An edge of the lid switch, however short: while the dice roll it voids the roll."""
+        """An edge of the lid switch, however short: while the dice roll it voids the roll, later it closes the bets."""
         self._lid_quiet_at = now + LID_QUIET_MS
         if self.state in ROLLING:
             self._void("lid_opened")
+        self._end_betting()
 
     def lid(self, is_open, now):
         """The lid switch changed (debounced)."""
@@ -753,13 +814,11 @@ class Table:
         self._lid_quiet_at = now
         if self.state in ROLLING:
             self._void("lid_opened")
-        self._record("door", {"which": "lid", "open": is_open})
-        if is_open and self.beneath == LOCKED:
-            # Whoever opens the lid ends the betting: nobody may bet on what can be seen.
-            if self.bets_open:
-                self._close_bets()
-            if self.fault is None:
-                self._reveal(now)
+        if is_open:
+            self._end_betting()
+        self._note_door({"which": "lid", "open": is_open})
+        if is_open and self.state == LOCKED:
+            self._reveal(now)
 
     def tamper(self, is_open, now):
         """The tamper contact changed (debounced)."""
@@ -769,7 +828,7 @@ class Table:
         self.tamper_open = is_open
         if is_open and self.state in ROLLING:
             self._void("tamper")
-        self._record("door", {"which": "tamper", "open": is_open})
+        self._note_door({"which": "tamper", "open": is_open})
         self.standing["TAMPER"] = "the tamper contact is open" if is_open else None
         if is_open:
             self.set_fault("TAMPER", "tamper contact open", now)
@@ -780,7 +839,7 @@ class Table:
         if self.state in ROLLING:
             self._late.append(data)
         else:
-            self._record("door", data)
+            self._note_door(data)
 
     def supply(self, is_low, now):
         """The 12 V supply fell below or rose above its limit."""
@@ -805,12 +864,12 @@ class Table:
             self.effects.append((REFUSED, problem.code))
 
     def set_fault(self, code, detail, now):
-        """Latch a fault . A roll that is not locked is void; a locked one is kept."""
+        """Latch a fault. A roll that is not locked is void; a locked one is kept."""
         if self.fault is not None:
-            if code != self.fault["code"]:
-                self.waiting[code] = detail
+            if code != self.fault["code"] and code not in [other for other, _detail in self.waiting]:
+                self.waiting.append([code, detail])
+                self._happened("fault", {"code": code, "set": True, "detail": detail})
             return
-        self.waiting.pop(code, None)
         self.changed = True
         self.stop_now()
         if self.state in ROLLING:
@@ -818,11 +877,14 @@ class Table:
         elif self.state == REVEALED:
             self.state = LOCKED
         self._end_selftest("a fault was latched: " + code)
+        self._latch(code, detail)
+        self._happened("fault", {"code": code, "set": True, "detail": detail})
+
+    def _latch(self, code, detail):
         self._after_fault = self.state
         self.fault = {"code": code, "detail": detail}
         self.state = FAULT
         self.effects.append((STOP, None))
-        self._record("fault", {"code": code, "set": True, "detail": detail})
 
     def set_service(self, code, detail, now):
         """Set a fault of the severity SERVICE, or clear it (`detail` None). The same again does nothing."""
@@ -848,11 +910,9 @@ class Table:
         if self.state in ROLLING:
             self.effects.append((STOP, None))
         self.locked = None
-        self.bets = {}
-        self.bets_open = False
-        self._owed = 0
+        self._drop_round()
         self._deadline = None
-        self.changed = True
+        self.unwritten = [row for row in self.unwritten if row[0] not in ("void", "closed")]
         if self.state == FAULT:
             self._after_fault = IDLE
         else:
@@ -861,6 +921,7 @@ class Table:
     def resume_streak(self, streak):
         """The host holds more rolls than this table does: the streak (see Streak.as_dict) is the one after them."""
         self.streak = Streak.from_dict(streak)
+        self.unwritten = [row for row in self.unwritten if row[0] != "streak"]
         self._owed = self._liability(self.bets)
         self.changed = True
 
@@ -896,14 +957,14 @@ class Table:
         data = self._void_data(reason, False)
         if missing is not None:
             data["missing"] = missing
-        self._record("void", data)
+        self._happened("void", data)
         self._record_late()
 
     def _record_late(self):
         late = self._late
         self._late = []
         for data in late:
-            self._record("door", data)
+            self._note_door(data)
 
     def _void_data(self, reason, over, note=None):
         data = {"round": self.round, "reason": reason, "shakes": self.shakes.get(self.shaker, 0), "over": over}
@@ -911,8 +972,8 @@ class Table:
             data["note"] = note
         return data
 
-    def _void_round(self, reason, note=None):
-        self._record("void", self._void_data(reason, True, note))
+    def _drop_round(self):
+        """The round is over without a result."""
         self.bets = {}
         self.bets_open = False
         self._owed = 0
@@ -948,7 +1009,7 @@ class Table:
         eye = self.locked["eye"]
         rows = wagers.settle_table(self.bets, dice, eye, self.shaker, self.streak.count, self.pack)
         triple = wagers.is_triple(dice)
-        after = Streak.from_dict(self.streak.as_dict())
+        after = self._streak_copy()
         before = after.roll(triple, self._bonuses())
         result = {
             "round": self.round,

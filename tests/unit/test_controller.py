@@ -694,6 +694,132 @@ def test_a_flash_that_refuses_is_a_fault_never_an_exception(
         assert desk.table.result["dice"] == [6, 6, 6]
 
 
+@pytest.mark.parametrize("fluttered", [False, True])
+def test_a_lid_that_opens_while_the_flash_refuses_closes_the_bets_and_reveals_once_it_is_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fluttered: bool
+) -> None:
+    desk = Desk(tmp_path, "house")
+    desk.hello()
+    desk.reach(LOCKED, [6, 6, 6])
+    desk.fetch()
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "open", refuse, raising=False)
+        if fluttered:
+            desk.tell("lid_moved")
+        desk.open_lid()
+        assert desk.view()["fault"] == "JOURNAL"
+        assert "dice" not in desk.view()
+        assert not desk.view()["bets_open"]
+    assert desk.code("bets", position=1, wagers={"match": 900}) == "E_FAULT"
+    assert desk.ask("clear", code="JOURNAL") == {"state": SETTLED}
+    assert (desk.state, desk.view()["dice"]) == (SETTLED, [6, 6, 6])
+    told = kinds(desk.fetch())
+    assert told[:2] == ["locked", "closed"]
+    assert told[-1] == "settled"
+    follow(desk)
+
+
+class Spoiled:
+    """The file that is ready for the result: what is written lands, or does not, and its close says that it does not."""
+
+    def __init__(self, file: Any, lands: bool) -> None:
+        self.file = file
+        self.lands = lands
+
+    def __enter__(self) -> Spoiled:
+        return self
+
+    def write(self, data: bytes) -> None:
+        if self.lands:
+            self.file.write(data)
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+        raise OSError(5, "input/output error")
+
+
+def lose(desk: Desk, patch: pytest.MonkeyPatch, roll: int, lands: bool, cut: bool) -> None:
+    """Read a result that the flash does not take; `cut`: it is well again right after that."""
+    desk.journal._file = Spoiled(desk.journal._file, lands)
+    if not cut:
+        patch.setattr(journal, "open", refuse, raising=False)
+    desk.show(roll, [6, 6, 6])
+    assert (desk.state, desk.view()["fault"]) == (FAULT, "JOURNAL")
+    # Nobody is told yet that the roll is void.
+    assert desk.view()["voids"] == 0
+    assert "void" not in kinds(desk.fetch())
+
+
+@pytest.mark.parametrize("lands", [False, True])
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_result_that_could_not_be_recorded_is_a_void_roll_in_the_record(
+    desk: Desk, lands: bool, cut: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roll = desk.reach(protocol.READING, [6, 6, 6])
+    before = desk.journal.last_id
+    with monkeypatch.context() as patch:
+        lose(desk, patch, roll, lands, cut)
+        if not cut:
+            assert desk.code("clear", code="JOURNAL") == "E_FAULT"
+    assert desk.ask("clear", code="JOURNAL") == {"state": VOID}
+    assert desk.view()["voids"] == 1
+    told = [(event["k"], event["d"].get("reason"), event["d"].get("set")) for event in desk.fetch()][-3:]
+    assert told == [("void", "fault", None), ("fault", None, True), ("fault", None, False)]
+    assert desk.known == desk.journal.last_id == before + 3
+    desk.wait_out()
+    desk.roll([1, 2, 4])
+    desk.open_lid()
+    assert desk.view()["dice"] == [1, 2, 4]
+    desk.fetch()
+    follow(desk)
+
+
+@pytest.mark.parametrize(
+    ("lands", "cut", "state"), [(True, False, LOCKED), (True, True, IDLE), (False, False, IDLE), (False, True, IDLE)]
+)
+def test_after_a_power_cut_the_record_says_whether_such_a_result_counts(
+    desk: Desk, lands: bool, cut: bool, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roll = desk.reach(protocol.READING, [6, 6, 6])
+    with monkeypatch.context() as patch:
+        lose(desk, patch, roll, lands, cut)
+    desk.boot()
+    # One that could be cut never comes back.
+    assert desk.state == state
+    desk.hello(desk.known)
+    if state == LOCKED:
+        desk.open_lid()
+        assert desk.view()["dice"] == [6, 6, 6]
+        assert "void" not in kinds(desk.fetch())
+    else:
+        assert kinds(desk.fetch())[-1] == "void"
+    follow(desk)
+
+
+def test_a_foreign_tag_is_latched_even_when_its_void_roll_cannot_be_recorded(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roll = desk.reach(protocol.READING)
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "open", refuse, raising=False)
+        desk.tell("tags", roll, {"BADC0DE0"})
+        assert desk.view()["fault"] == "TAMPER"
+    # Journal and tag both have to be cleared, and both are in the record.
+    assert desk.ask("clear", code="TAMPER") == {"state": FAULT}
+    assert desk.view()["fault"] == "JOURNAL"
+    assert desk.ask("clear", code="JOURNAL") == {"state": VOID}
+    told = [(event["k"], event["d"].get("code"), event["d"].get("set")) for event in desk.fetch()]
+    assert told[-5:] == [
+        ("void", None, None),
+        ("fault", "TAMPER", True),
+        ("fault", "JOURNAL", True),
+        ("fault", "TAMPER", False),
+        ("fault", "JOURNAL", False),
+    ]
+    desk.boot()
+    assert desk.state == IDLE
+
+
 @pytest.mark.parametrize("name", ["open", "close", "bets", "void", "leave", "end", "changed", "confirm"])
 def test_a_request_that_cannot_be_written_is_answered_with_the_fault(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

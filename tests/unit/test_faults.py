@@ -461,6 +461,9 @@ def test_a_write_that_was_half_done_does_not_spoil_the_next(tmp_path: Path, monk
         def __enter__(self) -> Half:
             return self
 
+        def read(self, size: int) -> bytes:
+            raise OSError(5, "input/output error")
+
         def write(self, data: bytes) -> None:
             self.file.write(data[: len(data) // 2])
             self.file.close()

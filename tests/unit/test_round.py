@@ -19,6 +19,7 @@ from dragoneye.protocol import (
     SETTLED,
     SETTLING,
     SHAKING,
+    TEST,
     VOID,
     Problem,
 )
@@ -381,7 +382,7 @@ def test_bets_stay_open_until_the_lid_opens_under_a_pack_that_says_so() -> None:
     rig.open_lid()
     assert rig.state == SETTLED
     assert rig.code("bets", position=3, wagers={"even": 300}) == "E_STATE"
-    assert rig.kinds()[-3:] == ["door", "closed", "settled"]
+    assert rig.kinds()[-3:] == ["closed", "door", "settled"]
     assert rig.last("closed")["bets"] == [[2, {"even": 200}], [3, {"odd": 300}]]
     assert rig.last("settled")["rows"] == [[2, "even", 200, 1], [3, "odd", 300, 0]]
 
@@ -390,14 +391,26 @@ def test_bets_that_the_lid_has_closed_stay_closed_when_the_power_fails_before_th
     rig = Rig("house")
     rig.reach(LOCKED)
     assert rig.last("locked")["bets_open"]
-    # The door, then the bets' end; the settlement is not written any more.
+    # The bets' end, then the door; the settlement is not written any more.
     rig.cut = 2
     with pytest.raises(PowerCut):
         rig.open_lid()
-    assert rig.kinds()[-2:] == ["door", "closed"]
+    assert rig.kinds()[-2:] == ["closed", "door"]
     rig.restart()
     assert (rig.state, rig.view()["bets_open"]) == (LOCKED, False)
     assert rig.code("bets", position=1, wagers={}) == "E_BETS_CLOSED"
+
+
+def test_a_lid_that_flutters_over_a_locked_result_closes_the_bets() -> None:
+    rig = Rig("house")
+    rig.reach(LOCKED)
+    rig.tell("lid_moved")
+    assert (rig.state, rig.view()["bets_open"], rig.kinds()[-1]) == (LOCKED, False, "closed")
+    assert rig.code("bets", position=1, wagers={}) == "E_BETS_CLOSED"
+    rig.tell("lid_moved")
+    rig.open_lid()
+    assert rig.state == SETTLED
+    assert rig.kinds()[-3:] == ["closed", "door", "settled"]
 
 
 def test_a_bonus_is_not_changed_while_the_dice_roll_as_that_would_have_to_be_written() -> None:
@@ -639,6 +652,110 @@ def test_the_streak_outlives_the_power() -> None:
             rig.ask("close")
         rig.restart()
         assert rig.view()["streak"] == before
+
+
+# -- a journal that refuses ------------------------------------------------------------------------------------------
+
+
+class Refusing:
+    """The rig's flash refuses after `left` more records."""
+
+    def __init__(self, rig: Rig, left: int) -> None:
+        self.left = left
+        self.record = rig.table._record
+        rig.table._record = self
+
+    def __call__(self, kind: str, data: Any) -> int:
+        if self.left == 0:
+            raise OSError(5)
+        self.left -= 1
+        return int(self.record(kind, data))
+
+
+# What is asked, and how to come to where it writes; all others are asked everywhere as well.
+WRITERS: list[tuple[str, dict[str, Any], str]] = [
+    ("bets", {"position": 2, "wagers": {"bonus": 300}}, BETTING),
+    ("bets", {"position": 2, "wagers": {"bonus": 0}}, BETTING),
+    ("bets", {"position": 2, "wagers": {"bonus": 0}}, LOCKED),
+    ("leave", {"position": 2}, BETTING),
+    ("leave", {"position": 2}, LOCKED),
+    ("leave", {"position": 2}, SETTLED),
+    ("changed", {"unit": "shaker"}, IDLE),
+    ("changed", {"unit": "shaker", "keep": True}, IDLE),
+    ("test", {"on": False}, TEST),
+]
+
+
+def refusals() -> list[tuple[str, dict[str, Any], str]]:
+    return WRITERS + [(name, FIELDS.get(name, {}), state) for name in REQUESTS for state in LASTING if name != "dice"]
+
+
+@pytest.mark.parametrize("left", [0, 1])
+@pytest.mark.parametrize(("name", "fields", "state"), refusals())
+def test_a_request_whose_record_is_refused_has_changed_nothing_that_is_not_recorded(
+    name: str, fields: dict[str, Any], state: str, left: int
+) -> None:
+    rig = streaking("house")
+    rig.reach(state, [4, 4, 4])
+    if name == "confirm" and state == CLOSED:
+        fields = {"token": rig.ask("manual", dice=[1, 2, 3], reason="by hand")["token"], "dice": [1, 2, 3]}
+    Refusing(rig, left)
+    before = rig.snapshot()
+    try:
+        rig.table.request(*protocol.check_request({"q": name, **fields}), rig.now)
+    except Problem:
+        assert rig.snapshot() == before
+    except OSError:
+        if left == 0:
+            assert rig.snapshot() == before
+        # Where it had two records the first counts, and the table is as a start would make it of them.
+        assert rig.view()["streak"] == rig.durable["streak"]
+        if state == LOCKED:
+            assert rig.view()["bets"] == rig.durable["bets"]
+
+
+def test_a_refused_end_leaves_the_streak() -> None:
+    rig = streaking()
+    Refusing(rig, 0)
+    with pytest.raises(OSError, match="5"):
+        rig.table.request("end", {}, rig.now)
+    assert rig.view()["streak"]["count"] == 1
+
+
+def test_dice_that_are_in_the_flash_are_the_tables_and_recorded_when_that_can_be_done() -> None:
+    rig = streaking()
+    rig.ask("test", on=True)
+    refusing = Refusing(rig, 0)
+    rig.ask("dice", **FIELDS["dice"])
+    assert rig.table.dice_set == rig.dice_set
+    assert rig.view()["streak"]["count"] == 0
+    before = len(rig.records)
+    refusing.left = 9
+    rig.table.write_unwritten()
+    assert rig.kinds(before) == ["streak", "dice"]
+    assert rig.table.unwritten == []
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_fault_that_comes_while_another_is_latched_is_recorded_and_outlives_the_power(restarted: bool) -> None:
+    rig = Rig()
+    rig.reach(LOCKED)
+    rig.tell("set_fault", "READER", "no answer")
+    for _ in range(2):
+        rig.tell("set_fault", "TASK", "shaker: x")
+        rig.tell("set_fault", "MOTOR_STUCK", "300 mA while off")
+    assert rig.kinds()[-3:] == ["fault"] * 3
+    if restarted:
+        rig.restart()
+    for code in ("READER", "TASK", "MOTOR_STUCK"):
+        assert rig.view()["fault"] == code
+        rig.ask("clear", code=code)
+        assert (rig.durable["fault"] or {"code": LOCKED})["code"] == rig.view().get("fault", rig.state)
+    assert rig.state == LOCKED
+    assert rig.durable["waiting"] == []
+    # It may come again.
+    rig.tell("set_fault", "TASK", "shaker: x")
+    assert rig.view()["fault"] == "TASK"
 
 
 # -- void rolls ------------------------------------------------------------------------------------------------------
@@ -935,7 +1052,8 @@ def test_a_second_cause_is_latched_when_the_first_fault_is_cleared() -> None:
     assert rig.code("clear", code="TAMPER") == "E_STANDS"
     rig.tell("tamper", False)
     assert rig.ask("clear", code="TAMPER") == {"state": CLOSED}
-    assert [record["d"]["set"] for record in rig.records if record["k"] == "fault"] == [True, False, True, False]
+    told = [(record["d"]["code"], record["d"]["set"]) for record in rig.records if record["k"] == "fault"]
+    assert told == [("READER", True), ("TAMPER", True), ("READER", False), ("TAMPER", False)]
 
 
 def test_a_fault_keeps_a_locked_result() -> None:
