@@ -18,6 +18,8 @@ SHAKE_GAP_US = 2000000  # jolts closer together than this belong to one shake (i
 MOTOR_MIN_MV = 6000  # DRV8871 under-voltage lock-out is 6.1..6.4 V (TI SLVSCY9, 6.5)
 INRUSH_MA = 1600  # what a motor that starts draws beside, half as much every INRUSH_US
 INRUSH_US = 2500
+STALL_MA = 2900  # of a jammed motor at full voltage, if nothing limited it
+LIMIT_MA = 2100  # the driver's current limit (docs/hardware.md)
 LOCK_PULSE_US = 20000  # the solenoid needs this long to pull the bolt
 
 WEAK_DB = 33  # a face that leans over the reader is heard from this gain on; the one that lies on it at every gain
@@ -250,8 +252,8 @@ class Model:
         if self._turning:
             inrush = INRUSH_MA >> min(15, (now - self._started_at) // INRUSH_US)
             return 350 + (800 + inrush) * duty // 65535 + now // 1000 % 7 * 10
-        if duty:  # below the driver's limit of 3.6 A
-            return noise + 2900 * duty // 65535
+        if duty:  # it is a resistor, but the driver cuts off at its limit
+            return noise + min(STALL_MA * duty // 65535, LIMIT_MA)
         return noise
 
     # --- the field: boards.virtual.field.Field's world -----------------------------------------------------------

@@ -8,12 +8,12 @@ have the same rhythm.
 from dragoneye.errors import BadInput
 from dragoneye.text import show
 
-# name -> (default, least, most). `duty_percent` is the amplitude: the share of the motor's supply voltage. Below a
-# fifth of it an eccentric gearmotor may not break loose.
+# name -> (default, least, most). `duty_percent` is the amplitude: the share of the motor's supply voltage. With less
+# than the least of it, a motor that is stuck draws hardly more than one that turns: a jam would not be seen.
 FIELDS = {
     "jolt_ms": (600, 5, 6000),
     "rest_ms": (300, 0, 5000),
-    "duty_percent": (80, 20, 100),
+    "duty_percent": (80, 50, 100),
     "ramp_ms": (60, 0, 1000),
     "jitter_percent": (10, 0, 50),
     "seed": (0, 0, 65535),
@@ -51,6 +51,15 @@ def check(given):
             "profile: ramp_ms is %d; allowed: up to %d, a quarter of the shortest jolt" % (profile["ramp_ms"], most)
         )
     return profile
+
+
+def current_limits(motor, duty_percent):
+    """[least, most] in milliamperes that a motor draws which turns at this amplitude; `motor` is the board's data.
+
+    A motor that is stuck is a resistor: what it draws, and so the limit, falls with the voltage that it gets. The
+    board's `stalled_min_ma` holds at full voltage.
+    """
+    return [motor["moving_min_ma"], motor["stalled_min_ma"] * duty_percent // 100 - 1]
 
 
 def plan(profile, jolts, roll):

@@ -84,7 +84,7 @@ async def run(board, data, identity, registry, may_move, sleep_ms, create_task):
     rows.append(["supply", volts >= low, volts, low])
     current = board.shaker.milliamps()
     rows.append(["motor at rest", current <= motor["off_max_ma"], current, [0, motor["off_max_ma"]]])
-    limits = [motor["moving_min_ma"], motor["stalled_min_ma"] - 1]
+    limits = board.shaker.limits_ma
     if not may_move:
         rows.append(["motor", False, "not run: a fault is latched", limits])
     elif not shut:

@@ -327,6 +327,35 @@ def test_the_cable_is_pulled_while_the_dice_roll(open_table: OpenTable) -> None:
     table.check_record()
 
 
+@pytest.mark.parametrize("duty", [50, 51, 65, 100])
+def test_a_jam_is_no_shake_at_any_duty(open_table: OpenTable, duty: int) -> None:
+    """The default duty is tested with the other faults."""
+    table = open_table(more={"profile": {"jolt_ms": 40, "rest_ms": 1, "ramp_ms": 9, "duty_percent": duty}})
+    table.begin([3, 1, 5])
+    table.do("fault", name="motor_jammed", rolls=None)
+    assert table.shake(LOCKED, VOID, FAULT) == VOID
+    assert [void["reason"] for void in table.records("void")] == ["no_shake"]
+    table.do("clear", name="motor_jammed")
+    # Somebody looks at the dice, so the next movement is a shake of its own.
+    table.do("place", dice=[1, 1, 1])
+    assert table.shake(LOCKED, VOID, FAULT) == LOCKED
+    assert table.finish()["result"]["dice"] == [3, 1, 5]
+
+
+@pytest.mark.parametrize("flaw", ["motor_jammed", "motor_stuck"])
+def test_a_motor_that_fails_in_the_ramp(open_table: OpenTable, flaw: str) -> None:
+    """Jammed: its jolts did not move the dice. Stuck on: no result, and a fault."""
+    table = open_table(more={"profile": {"jolt_ms": 1000, "rest_ms": 1, "ramp_ms": 200}})
+    table.begin([3, 1, 5])
+    rolling(table)
+    table.do("fault", name=flaw, rolls=None)
+    table.wait(VOID if flaw == "motor_jammed" else FAULT)
+    [void] = table.records("void")
+    assert flaw == "motor_stuck" or void["reason"] == "no_shake"
+    assert table.records("locked") == []
+    assert table.motor_is_off()
+
+
 def test_an_open_port_that_nobody_reads_hinders_no_roll(open_table: OpenTable) -> None:
     table = open_table(more=SLOW_SHAKE)
     table.begin([5, 3, 3])

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from boards.virtual.model import default_tags
+from boards.virtual.model import Model, default_tags
 from dragoneye import profile
 from dragoneye.config import WATCHDOG_MS, check_watchdog, read_config
 from dragoneye.errors import BadInput
 from dragoneye.rules import packs
 from host_tools import provision
+from host_tools.board_data import BOARDS
 
 
 def test_defaults_fill_what_is_not_given() -> None:
@@ -30,7 +31,7 @@ def test_defaults_fill_what_is_not_given() -> None:
         ({"speed": 3}, 'profile: there is no field "speed"; there are duty_percent, jitter_percent,'),
         ({"jolt_ms": 4}, "profile: jolt_ms is 4; allowed: a whole number from 5 to 6000"),
         ({"rest_ms": -1}, "profile: rest_ms is -1; allowed: a whole number from 0 to 5000"),
-        ({"duty_percent": 101}, "profile: duty_percent is 101; allowed: a whole number from 20 to 100"),
+        ({"duty_percent": 101}, "profile: duty_percent is 101; allowed: a whole number from 50 to 100"),
         ({"duty_percent": True}, "profile: duty_percent is true; allowed:"),
         ({"jitter_percent": 10.5}, "profile: jitter_percent is 10.5; allowed:"),
         ({"seed": "x"}, 'profile: seed is "x"; allowed: a whole number from 0 to 65535'),
@@ -70,6 +71,25 @@ def test_the_amplitude_ramps_up_holds_and_ramps_down() -> None:
     assert {profile.duty(without, ms, 12) for ms in range(-5, 20)} == {full}
 
 
+def test_a_motor_that_jams_is_told_from_one_that_turns_at_every_duty_that_is_allowed() -> None:
+    motor = json.loads((BOARDS / "rpi_pico" / "board.json").read_text())["motor"]
+    _default, least_duty, most_duty = profile.FIELDS["duty_percent"]
+    for percent in range(least_duty, most_duty + 1):
+        least, most = profile.current_limits(motor, percent)
+        full = percent * 65535 // 100
+        table = Model()
+        table.drive(0, full, 0)
+        # Past the inrush; a full supply and one that is nearly low (the stall current falls with it).
+        turning = [table.motor_ma(us) for us in range(30_000, 130_000, 250)]
+        table.command(130_000, "fault", {"name": "motor_jammed", "rolls": None})
+        table.drive(130_000, 0, 0)
+        table.drive(140_000, full, 0)
+        stalled = [table.motor_ma(us) for us in range(150_000, 250_000, 250)]
+        assert least <= min(turning)
+        assert max(turning) <= most * 95 // 100
+        assert min(stalled) * 10_500 // 12_000 > most
+
+
 @pytest.mark.parametrize("given", [500, 1000, WATCHDOG_MS, 8388])
 def test_a_watchdog_that_can_be(given: int) -> None:
     assert check_watchdog(given) == given
@@ -84,7 +104,7 @@ def test_a_watchdog_that_cannot_be_is_named(given: Any) -> None:
 @pytest.mark.parametrize(
     ("entry", "value", "said"),
     [
-        ("profile", {"duty_percent": 5}, "profile: duty_percent is 5; allowed: a whole number from 20 to 100"),
+        ("profile", {"duty_percent": 49}, "profile: duty_percent is 49; allowed: a whole number from 50 to 100"),
         ("watchdog_ms", 9000, "watchdog_ms: 9000; allowed: a whole number from 500 to 8388"),
     ],
 )

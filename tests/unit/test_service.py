@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dragoneye import config, protocol, round, selftest
+from dragoneye import config, profile, protocol, round, selftest
 from dragoneye.protocol import FAULT, IDLE, LOCKED, SETTLED, TEST, Problem
 from dragoneye.rules import reading
 from tests.unit.tables import DICE, LASTING, REGISTRY, Desk, PowerCut, Rig, tags_of
@@ -154,6 +154,7 @@ class Motor:
     def __init__(self, current: int, rest: int, moves: bool) -> None:
         self.running = False
         self.runs = 0
+        self.limits_ma = profile.current_limits(DATA["motor"], 80)
         self._current, self._rest, self._moves = current, rest, moves
 
     def milliamps(self) -> int:
@@ -225,7 +226,7 @@ def run_selftest(monkeypatch: pytest.MonkeyPatch, may_move: bool = True, **parts
 def test_a_sound_table_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = run_selftest(monkeypatch)
     assert all(ok for ok, _value, _allowed in rows.values())
-    assert rows["motor"] == [True, 700, [150, 1799]]
+    assert rows["motor"] == [True, 700, [150, 1439]]
     assert rows["dice"] == [True, [1, 2, 3], "three dice"]
     assert set(rows) == {
         *("reader 1", "field 1", "dice", "lid", "tamper", "button", "service key", "supply"),
@@ -251,7 +252,8 @@ def test_a_sound_table_passes(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"supply": 10499}, {"supply", "motor"}),
         ({"shaker": Motor(4, 4, False)}, {"motor"}),
         ({"shaker": Motor(2900, 4, False)}, {"motor"}),
-        ({"shaker": Motor(2900, 4, True)}, {"motor"}),
+        ({"shaker": Motor(1439, 4, True)}, set()),
+        ({"shaker": Motor(1440, 4, True)}, {"motor"}),
         ({"shaker": Motor(700, 80, True)}, {"motor at rest", "motor after it"}),
         ({"may_move": False}, {"motor"}),
         ({"memory": 1000}, {"memory"}),

@@ -5,7 +5,7 @@ import time
 
 from machine import ADC, PWM, Pin, Timer, disable_irq, enable_irq
 
-from dragoneye.profile import duty, plan
+from dragoneye.profile import current_limits, duty, plan
 
 # The ramp's steps, and a sample of the current at each; most of those at full amplitude must show that the motor turns.
 SAMPLE_MS = 10
@@ -25,6 +25,8 @@ class Shaker:
         self._in2 = Pin(pins["motor_in2"], Pin.OUT, value=0)
         self._motor = motor
         self._profile = profile
+        # Milliamperes that a motor draws which turns, at the profile's full amplitude: [least, most].
+        self.limits_ma = current_limits(motor, profile["duty_percent"])
         # The rp2 port has one PWM object for each pin, so making it again in `_drive` allocates nothing. With no duty
         # yet the pin stays low; `off` then takes the pin back.
         self._pwm = PWM(self._in1, freq=motor["pwm_hz"], duty_u16=0)
@@ -97,14 +99,16 @@ class Shaker:
                 self._coast()
                 await asyncio.sleep_ms(rest_ms)
         finally:
-            self._timer.deinit()
+            # The timer goes last: it is there for when this is cut short.
             self.off()
+            self._timer.deinit()
         return moved
 
     async def _jolt(self, length_ms):
         """One jolt; True when most samples at full amplitude show that the motor turns."""
         profile = self._profile
         full = duty(profile, profile["ramp_ms"], 2 * profile["ramp_ms"])
+        least, most = self.limits_ma
         samples = 0
         moving = 0
         start = time.ticks_ms()
@@ -120,7 +124,7 @@ class Shaker:
             if level == full:
                 samples += 1
                 # A motor that is stuck draws more than one that turns.
-                if self._motor["moving_min_ma"] <= self.milliamps() < self._motor["stalled_min_ma"]:
+                if least <= self.milliamps() <= most:
                     moving += 1
             gone = time.ticks_diff(time.ticks_ms(), start)
         return moving * 2 > samples
