@@ -7,9 +7,9 @@ from machine import Pin
 try:
     with open("/board.json") as file:
         pins = json.load(file)["pins"]
-    numbers = [pins["motor_in1"], pins["motor_in2"]]
-except (OSError, ValueError, KeyError, TypeError):
-    # No board data, or none that can be read: the reference design's pins.
-    numbers = [14, 15]
-for number in numbers:
-    Pin(number, Pin.OUT, value=0)
+    for number in (pins["motor_in1"], pins["motor_in2"]):
+        Pin(number, Pin.OUT, value=0)
+except Exception:
+    # No board data, or none that can be used, whatever is wrong with it: the reference design's pins.
+    for number in (14, 15):
+        Pin(number, Pin.OUT, value=0)

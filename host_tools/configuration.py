@@ -20,6 +20,7 @@ from dragoneye.config import (
     CONFIG_FORMAT,
     GAIN_DB,
     GAINS_DB,
+    GPIO_MAX,
     PIXELS_MAX,
     PIXELS_MIN,
     READERS_MAX,
@@ -28,9 +29,11 @@ from dragoneye.config import (
     WATCHDOG_MS,
     digest,
 )
+from dragoneye.config import SETTINGS as SETTINGS_ALLOWED
 from dragoneye.errors import BadInput
 from dragoneye.round import SETTINGS
 from dragoneye.rules import packs
+from dragoneye.rules.reading import UID_DIGITS
 from dragoneye.text import show
 from host_tools.board_data import board_data, boards, parts_data
 from host_tools.i18n import LANGUAGES, _, controller
@@ -44,11 +47,10 @@ NONE = "none"
 
 PRINTABLE = "^[^\\x00-\\x1f\\x7f]*$"
 UTC = "^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$"
-UID = "^([0-9A-Fa-f]{8}|[0-9A-Fa-f]{14}|[0-9A-Fa-f]{20})$"
-Uid = Annotated[str, StringConstraints(pattern=UID), Field(description="a tag's UID: 8, 14 or 20 hex digits")]
+UID = "^(" + "|".join(f"[0-9A-Fa-f]{{{digits}}}" for digits in UID_DIGITS) + ")$"
+Uid = Annotated[str, StringConstraints(pattern=UID), Field(description="a tag's UID: 8 or 14 hex digits")]
 Faces = Annotated[list[Uid], Field(min_length=6, max_length=6)]
-Pin = Annotated[int, Field(ge=0, le=29)]
-Milliseconds = Annotated[int, Field(ge=1, le=600_000)]
+Pin = Annotated[int, Field(ge=0, le=GPIO_MAX)]
 
 
 def _one_of(words: Sequence[str]) -> dict[str, JsonValue]:
@@ -83,23 +85,14 @@ class Dice(_Section):
     die3: Faces
 
 
-class Settings(_Section):
-    """Times and counts of a round."""
-
-    jolts: int = Field(
-        default=SETTINGS["jolts"], ge=1, le=12, description="jolts of a shake, if the pack asks for no more"
-    )
-    settle_ms: int = Field(default=SETTINGS["settle_ms"], ge=1, le=60_000, description="the dice come to rest")
-    shake_timeout_ms: Milliseconds = Field(default=SETTINGS["shake_timeout_ms"], description="a shake ends before this")
-    read_timeout_ms: Milliseconds = Field(
-        default=SETTINGS["read_timeout_ms"], description="reading the dice ends before this"
-    )
-    read_tries: int = Field(
-        default=SETTINGS["read_tries"], ge=2, le=1_000_000, description="passes until two in a row agree"
-    )
-    lockout_ms: int = Field(default=SETTINGS["lockout_ms"], ge=0, le=600_000, description="from one shake to the next")
-
-
+_SETTINGS = {
+    "jolts": "jolts of a shake, if the pack asks for no more",
+    "settle_ms": "the dice come to rest",
+    "shake_timeout_ms": "a shake ends before this",
+    "read_timeout_ms": "reading the dice ends before this",
+    "read_tries": "passes until two in a row agree",
+    "lockout_ms": "from one shake to the next",
+}
 _PROFILE = {
     "jolt_ms": "the motor runs",
     "rest_ms": "the motor coasts",
@@ -110,15 +103,21 @@ _PROFILE = {
 }
 
 
-def _profile_model() -> Any:
-    """One entry for every field of the firmware's own table."""
+def _model(name: str, words: str, rows: Mapping[str, tuple[int, int, int]], described: Mapping[str, str]) -> Any:
+    """A section with an entry for every row (default, least, most) of a table of the firmware's."""
     fields: dict[str, Any] = {}
-    for name, (default, least, most) in profile.FIELDS.items():
-        fields[name] = (int, Field(default=default, ge=least, le=most, description=_PROFILE[name]))
-    return create_model("Profile", __base__=_Section, __doc__="The shake: what one jolt is.", **fields)
+    for key, (default, least, most) in rows.items():
+        fields[key] = (int, Field(default=default, ge=least, le=most, description=described[key]))
+    return create_model(name, __base__=_Section, __doc__=words, **fields)
 
 
-Profile = _profile_model()
+Settings = _model(
+    "Settings",
+    "Times and counts of a round.",
+    {name: (default, *SETTINGS_ALLOWED[name]) for name, default in SETTINGS.items()},
+    _SETTINGS,
+)
+Profile = _model("Profile", "The shake: what one jolt is.", profile.FIELDS, _PROFILE)
 
 
 class Ring(_Section):
@@ -136,7 +135,7 @@ def _pins_model() -> Any:
         kind: Any = Pin
         if isinstance(usual[role], list):
             # Interrupt lines are optional; a reader without a select line is none.
-            kind = Annotated[list[Pin], Field(min_length=0 if role == "reader_irq" else 1, max_length=3)]
+            kind = Annotated[list[Pin], Field(min_length=0 if role == "reader_irq" else 1, max_length=READERS_MAX)]
         fields[role] = (kind, Field(None, description=row["terminal"].format(n="1, 2, 3")))
     return create_model("Pins", __base__=_Section, __doc__="Pins that differ from the board's.", **fields)
 
@@ -169,7 +168,7 @@ class TableConfig(_Section):
     reader_irq: bool = Field(default=False, description="the readers' IRQ pins are wired")
     rules: Rules = Rules()
     dice: Dice | None = Field(default=None)
-    settings: Settings = Settings()
+    settings: Settings = Settings()  # type: ignore[valid-type]
     profile: Profile = Profile()  # type: ignore[valid-type]
     ring: Ring = Ring()
     pins: Pins = Pins()  # type: ignore[valid-type]
@@ -237,7 +236,7 @@ def allowed_words(node: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
     if kind == "integer":
         return controller(f"a whole number from {node['minimum']} to {node['maximum']}")
     if kind == "string" and node.get("pattern") == UID:
-        return _("a tag's UID: 8, 14 or 20 hex digits")
+        return _("a tag's UID: 8 or 14 hex digits")
     if kind == "string" and node.get("pattern") == UTC:
         return _("a time in UTC, such as 2026-01-31T18:00:00Z")
     if kind == "string":

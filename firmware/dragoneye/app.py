@@ -137,7 +137,7 @@ class App:
         data, words = read_board()
         try:
             config, pack, registry, config_hash = read_config()
-            check_readers(config, len(data["pins"]["reader_cs"]))
+            check_readers(config, data["pins"])
             self._dice_over = dice_set_of(config)["hash"]
             registered = read_dice(self._dice_over)
             if registered is not None:

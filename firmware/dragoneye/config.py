@@ -30,6 +30,57 @@ GAIN_DB = (33, 23, 18)
 # Pixels of the ring; each holds interrupts up for 30 us while all are written.
 PIXELS_MIN = 8
 PIXELS_MAX = 24
+# GPIOs of the RP2040 and of the RP2350A; the last four can measure a voltage.
+GPIO_MAX = 29
+ADC_MIN = 26
+
+# Settings of a round (dragoneye.round.SETTINGS): name -> (least, most).
+SETTINGS = {
+    "jolts": (1, 12),
+    "settle_ms": (1, 60000),
+    "shake_timeout_ms": (1, 600000),
+    "read_timeout_ms": (1, 600000),
+    "read_tries": (2, 1000000),
+    "lockout_ms": (0, 600000),
+}
+# What a configuration may name besides; `board_hash` is digest's of board.json.
+_ENTRIES = (
+    "format",
+    "board_hash",
+    "name",
+    "languages",
+    "pack",
+    "serial",
+    "issued",
+    "dice",
+    "eye",
+    "settings",
+    "profile",
+    "watchdog_ms",
+    "readers",
+    "gain_db",
+    "reader_irq",
+)
+# A board's parts: name -> (least, most), all of them needed.
+_PARTS = {
+    "spi": {"id": (0, 1), "baudrate": (10000, 10000000)},
+    "motor": {
+        "pwm_hz": (1000, 200000),
+        "full_scale_ma": (1, 100000),
+        "moving_min_ma": (1, 100000),
+        "stalled_min_ma": (1, 100000),
+        "off_max_ma": (1, 100000),
+    },
+    "supply": {"full_scale_mv": (1, 100000), "low_mv": (1, 100000)},
+    "lock": {"pulse_ms": (10, 500)},
+    "ring": {"pixels": (PIXELS_MIN, PIXELS_MAX), "brightness_percent": (1, 100)},
+}
+# Pins of which a board has several: name -> least.
+_SEVERAL = {"reader_cs": 1, "reader_irq": 0}
+_MEASURED = ("motor_current", "supply")
+# What remains of the number of a GPIO over four when it carries this signal; its eight say which of the two buses
+# (RP2040 datasheet 2.19.2, RP2350 datasheet 9.4).
+_SPI_SIGNALS = {"spi_miso": 0, "spi_sck": 2, "spi_mosi": 3}
 
 
 def digest(data):
@@ -42,32 +93,37 @@ REFERENCE = __file__.replace("\\", "/").rsplit("/", 1)[0] + "/drivers/rpi_pico.j
 
 
 def read_board(path="/board.json"):
-    """(the board's data, None), or (the reference design's, words about what is wrong with what is there)."""
+    """(the board's data, None), or (what can be used of it, words about what is wrong).
+
+    A part that is wrong is the reference design's: right pins go on being held safe when something else is wrong.
+    """
+    board = _read(REFERENCE)
+    wrong = []
     try:
-        data = _read(path)
-        known = _read(REFERENCE)
-        missing = [name for name in known if name != "title" and name not in data]
-        missing += [name for name in known["pins"] if name not in data.get("pins", {})]
-        if not missing:
-            words = _ring_trouble(data["ring"])
-            if words is None:
-                return data, None
-            # What is driven is known all the same: only the ring is taken to be the reference design's.
-            return dict(data, ring=known["ring"]), "%s: %s; provision the table from the host" % (path, words)
-        words = "has no " + ", ".join(sorted(missing))
+        data = _check_object("", _read(path))
+        missing = [name for name in board if name != "title" and name not in data]
+        if missing:
+            wrong.append("has no " + ", ".join(sorted(missing)))
+        for name in [name for name in board if name in data]:
+            try:
+                _check_part(name, data[name], board["pins"])
+                board[name] = data[name]
+            except BadInput as error:
+                wrong.append(": " + str(error))
+        try:
+            _check_bus(board)
+        except BadInput as error:
+            wrong.append(": " + str(error))
+            known = _read(REFERENCE)
+            board["pins"], board["spi"] = known["pins"], known["spi"]
     except OSError:
-        words = "is missing"
-    except (ValueError, TypeError, AttributeError):
-        words = "is not a board's data"
-    return _read(REFERENCE), "%s %s; provision the table from the host" % (path, words)
-
-
-def _ring_trouble(ring):
-    """What is wrong with a board's `ring`, or None."""
-    for key, low, high in (("pixels", PIXELS_MIN, PIXELS_MAX), ("brightness_percent", 1, 100)):
-        if not packs.is_int(ring.get(key)) or not low <= ring[key] <= high:
-            return "ring.%s is %s; allowed: %d to %d" % (key, show(ring.get(key)), low, high)
-    return None
+        wrong = ["is missing"]
+    except (ValueError, TypeError, AttributeError, RuntimeError):
+        # RuntimeError: nested deeper than the stack.
+        board, wrong = _read(REFERENCE), ["is not a board's data"]
+    if not wrong:
+        return board, None
+    return board, "%s%s%s; provision the table from the host" % (path, "" if wrong[0][0] == ":" else " ", wrong[0])
 
 
 def _read(path):
@@ -75,23 +131,95 @@ def _read(path):
         return json.load(file)
 
 
+def _check_whole(name, given, least, most):
+    """`given`, a whole number in a range. Raises BadInput that names it."""
+    if packs.is_int(given) and least <= given <= most:
+        return given
+    raise BadInput("%s is %s; allowed: a whole number from %d to %d" % (name, show(given), least, most))
+
+
+def _check_object(name, given):
+    if not isinstance(given, dict):
+        raise BadInput("%s is %s; allowed: an object" % (name, show(given)))
+    return given
+
+
+def _check_text(name, given):
+    if not isinstance(given, str):
+        raise BadInput("%s is %s; allowed: a text" % (name, show(given)))
+
+
+def _check_part(name, given, roles):
+    """Raise BadInput unless `given` can be the entry `name` of a board; `roles` are the pins that it must have."""
+    if name == "pins":
+        _check_pins(_check_object(name, given), roles)
+    elif name in _PARTS:
+        _check_object(name, given)
+        for key in sorted(_PARTS[name]):
+            least, most = _PARTS[name][key]
+            _check_whole("%s.%s" % (name, key), given.get(key), least, most)
+        if name == "motor" and not given["off_max_ma"] <= given["moving_min_ma"] < given["stalled_min_ma"]:
+            words = "motor.moving_min_ma is %d; allowed: from off_max_ma up to below stalled_min_ma"
+            raise BadInput(words % given["moving_min_ma"])
+    else:
+        _check_text(name, given)
+
+
+def _check_pins(pins, roles):
+    users = {}
+    for role in sorted(roles):
+        if role not in pins:
+            raise BadInput("pins.%s is missing" % role)
+        numbers = pins[role]
+        if role not in _SEVERAL:
+            numbers = [numbers]
+        elif not isinstance(numbers, list) or not _SEVERAL[role] <= len(numbers) <= READERS_MAX:
+            raise BadInput(
+                "pins.%s is %s; allowed: a list of %d to %d pins" % (role, show(numbers), _SEVERAL[role], READERS_MAX)
+            )
+        for number in numbers:
+            _check_whole("pins." + role, number, ADC_MIN if role in _MEASURED else 0, GPIO_MAX)
+            if number in users:
+                raise BadInput("pins.%s is %d; that is %s already" % (role, number, users[number]))
+            users[number] = role
+
+
+def _check_bus(board):
+    """Raise BadInput unless the pins can carry the signals of the board's SPI."""
+    for role in sorted(_SPI_SIGNALS):
+        number = board["pins"][role]
+        if number % 4 != _SPI_SIGNALS[role] or number // 8 % 2 != board["spi"]["id"]:
+            raise BadInput("pins.%s is %d; SPI%d has no such signal there" % (role, number, board["spi"]["id"]))
+
+
 def check_watchdog(given):
     """The watchdog's time-out in milliseconds. Raises BadInput."""
-    if packs.is_int(given) and WATCHDOG_LEAST_MS <= given <= WATCHDOG_MOST_MS:
-        return given
-    raise BadInput(
-        "watchdog_ms: %s; allowed: a whole number from %d to %d" % (show(given), WATCHDOG_LEAST_MS, WATCHDOG_MOST_MS)
-    )
+    return _check_whole("watchdog_ms", given, WATCHDOG_LEAST_MS, WATCHDOG_MOST_MS)
 
 
-def check_readers(config, places=READERS_MAX):
+def check_settings(given):
+    """Raise BadInput unless `given` names settings of a round and each has a value that is allowed."""
+    _check_object("settings", given)
+    for name in sorted(given):
+        if name not in SETTINGS:
+            raise BadInput("settings: there is no %s; there are %s" % (show(name), ", ".join(sorted(SETTINGS))))
+        least, most = SETTINGS[name]
+        _check_whole("settings." + name, given[name], least, most)
+
+
+def check_readers(config, pins=None):
     """Raise ValueError unless `readers`, `gain_db` and `reader_irq` of a configuration, if given, are usable.
 
-    `places` is how many readers the board has a select line for.
+    `pins` are the board's: a reader needs a select line, and an interrupt line where those are used.
     """
-    count = config.get("readers", 1)
-    if not packs.is_int(count) or not 1 <= count <= places:
-        raise ValueError("readers is %r; allowed: 1 to %d" % (count, places))
+    places = READERS_MAX
+    if pins is not None:
+        places = len(pins["reader_cs"])
+        if config.get("reader_irq"):
+            places = min(places, len(pins["reader_irq"]))
+    if places < 1:
+        raise ValueError("reader_irq is true; the board has no pins for it")
+    _check_whole("readers", config.get("readers", 1), 1, places)
     gains = config.get("gain_db", GAIN_DB)
     falling = isinstance(gains, (list, tuple)) and 1 <= len(gains) <= len(GAINS_DB)
     if falling:
@@ -123,20 +251,30 @@ def read_config(path="/config.json", board="/board.json"):
         config = json.loads(raw.decode())
         if config["format"] != CONFIG_FORMAT:
             raise ValueError("%s has format %s; this firmware knows %d" % (path, config["format"], CONFIG_FORMAT))
+        for name in sorted(config):
+            if name not in _ENTRIES:
+                raise BadInput("there is no entry %s; there are %s" % (show(name), ", ".join(sorted(_ENTRIES))))
         given = config["pack"]
-        pack = packs.from_dict(given, path) if isinstance(given, dict) else packs.load(given)
+        pack = packs.whole(packs.from_dict(given, path)) if isinstance(given, dict) else packs.load(given)
         registry = reading.registry_of(config["dice"])
+        _check_whole("eye", config["eye"], 0, 2)
         expected = config.get("board_hash")
         if expected is not None and digest(_content(board)) != expected:
             raise ValueError("%s was not written together with it; write the configuration again" % board)
-        if config["eye"] not in (0, 1, 2):
-            raise ValueError("eye is %r; allowed: 0, 1 or 2" % (config["eye"],))
+        for name in ("name", "serial", "issued"):
+            _check_text(name, config.get(name, ""))
+        for language in config.get("languages", []):
+            _check_text("languages", language)
+        check_settings(config.get("settings", {}))
         profile.check(config.get("profile", {}))
         check_watchdog(config.get("watchdog_ms", WATCHDOG_MS))
         check_readers(config)
     except BadInput:
         raise
-    except (KeyError, TypeError, AttributeError) as error:
+    except KeyError as error:
+        raise ValueError("%s: %s is missing" % (path, error.args[0]))
+    except (TypeError, AttributeError, RuntimeError) as error:
+        # RuntimeError: nested deeper than the stack.
         raise ValueError("%s is not a table's configuration: %r" % (path, error))
     except ValueError as error:
         raise ValueError("%s: %s" % (path, error))
@@ -169,12 +307,15 @@ def read_dice(over, path=DICE_PATH):
         if stored["format"] != DICE_FORMAT:
             raise ValueError("%s has format %s; this firmware knows %d" % (path, stored["format"], DICE_FORMAT))
         reading.registry_of(stored["dice"])
-        if stored["eye"] not in (0, 1, 2):
-            raise ValueError("eye is %r; allowed: 0, 1 or 2" % (stored["eye"],))
+        _check_whole("eye", stored["eye"], 0, 2)
+        for name in ("serial", "issued"):
+            _check_text(name, stored[name])
         if stored["over"] != over:
             return None
         return {key: stored[key] for key in ("dice", "eye", "serial", "issued")}
-    except (KeyError, TypeError, AttributeError) as error:
+    except KeyError as error:
+        raise ValueError("%s: %s is missing" % (path, error.args[0]))
+    except (TypeError, AttributeError, RuntimeError) as error:
         raise ValueError("%s is not a dice set: %r" % (path, error))
     except ValueError as error:
         raise ValueError("%s: %s" % (path, error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -84,17 +85,25 @@ def test_a_damaged_superblock_is_a_missing_configuration_and_the_history_goes_on
         ("board.json", None, "/board.json is missing; provision the table from the host"),
         ("board.json", "{}", "/board.json has no "),
         ("board.json", "[1]", "/board.json is not a board's data"),
+        ("board.json", {"lock": {}}, "/board.json: lock.pulse_ms is null; allowed: a whole number from 10 to 500"),
+        ("board.json", {"pins": {"lid": 99}}, "/board.json: pins.button is missing"),
+        ("config.json", {"settings": None}, "settings is null; allowed: an object"),
+        ("config.json", {"settings": {"lockout_ms": "x"}}, 'settings.lockout_ms is "x"; allowed: a whole number'),
         ("config.json", None, "/config.json is missing; provision the table from the host"),
         ("config.json", '{"format": 1', "/config.json"),
     ],
 )
 def test_a_file_that_is_missing_or_damaged_is_a_fault_with_words(
-    table: Played, tmp_path: Path, name: str, content: str | None, words: str
+    table: Played, tmp_path: Path, name: str, content: str | dict[str, Any] | None, words: str
 ) -> None:
     table.play([1, 2, 3])
     if content is None:
         mpremote(table, "rm", ":" + name)
     else:
+        if isinstance(content, dict):
+            # All the rest is right.
+            right = json.loads((Path(table.bench.folder).parent / "provision" / name).read_text())
+            content = json.dumps({**right, **content})
         (tmp_path / name).write_text(content)
         mpremote(table, "cp", str(tmp_path / name), ":")
     table.restart()
@@ -137,3 +146,14 @@ def test_a_flash_that_cannot_be_mounted_comes_back_without_a_host(open_table: Op
     until(table.reconnects, "the table")
     assert table.device.state["fault"] == "CONFIG"
     assert table.bench.state()["crashes"] == 0
+
+
+@pytest.mark.parametrize("pins", [{"motor_in1": "x"}, {"motor_in1": 99}, {"motor_in2": None}, {"service": 99}, None])
+def test_wrong_pins_leave_the_motor_held_low_and_the_table_talking(table: Played, tmp_path: Path, pins: Any) -> None:
+    board = json.loads((Path(table.bench.folder).parent / "provision" / "board.json").read_text())
+    board["pins"] = pins and {**board["pins"], **pins}
+    (tmp_path / "board.json").write_text(json.dumps(board))
+    mpremote(table, "cp", str(tmp_path / "board.json"), ":")
+    table.restart()
+    is_not_armed(table, "/board.json: pins")
+    assert table.bench.state()["motor"] == [0, 0]

@@ -34,7 +34,7 @@ from host_tools import codes
 
 Json = dict[str, Any]
 
-DICE = [[f"E0{die}{face}" for face in range(1, 7)] for die in (1, 2, 3)]
+DICE = [[f"04E000{die}{face}" for face in range(1, 7)] for die in (1, 2, 3)]
 REGISTRY = reading.registry_of(DICE)
 EYE = 1
 FOREIGN = "BADC0DE"

@@ -69,7 +69,7 @@ def test_what_fails_is_named_and_the_exit_code_is_1(tablectl: Tablectl, table: T
     done = tablectl("selftest", "--port", table.port)
     assert done.code == 1
     assert "the self-test failed: motor in a jolt (mA)" in done.out
-    assert re.search(r"motor in a jolt \(mA\) +FAILS +\d+ +150 to 1799", done.out)
+    assert re.search(r"motor in a jolt \(mA\) +FAILS +\d+ +150 to 1439", done.out)
     assert status(tablectl, table)["service"] == {"SELFTEST": "motor"}
     monitored = tablectl("monitor", "--port", table.port, "--seconds", "0.5")
     assert "service: SELFTEST: motor" in monitored.out

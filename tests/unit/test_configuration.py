@@ -66,7 +66,7 @@ def files_of(data: dict[str, Any]) -> dict[str, bytes]:
         ({"reader_irq": 1}, "reader_irq is 1; allowed: true or false"),
         (
             {"dice": {"die1": []}},
-            "dice.die2 is missing; allowed: a list of 6, each a tag's UID: 8, 14 or 20 hex digits",
+            "dice.die2 is missing; allowed: a list of 6, each a tag's UID: 8 or 14 hex digits",
         ),
         ({"format": 2}, "format 2 is newer than this program, which knows 1; update the program"),
         ({"format": "1"}, 'format is "1"; allowed: 1'),

@@ -97,7 +97,7 @@ def test_a_watchdog_that_can_be(given: int) -> None:
 
 @pytest.mark.parametrize("given", [-1, 0, 1, 499, 8389, True, None, "8000", 1000.5])
 def test_a_watchdog_that_cannot_be_is_named(given: Any) -> None:
-    with pytest.raises(BadInput, match=r"watchdog_ms: .* allowed: a whole number from 500 to 8388"):
+    with pytest.raises(BadInput, match=r"watchdog_ms is .* allowed: a whole number from 500 to 8388"):
         check_watchdog(given)
 
 
@@ -105,7 +105,7 @@ def test_a_watchdog_that_cannot_be_is_named(given: Any) -> None:
     ("entry", "value", "said"),
     [
         ("profile", {"duty_percent": 49}, "profile: duty_percent is 49; allowed: a whole number from 50 to 100"),
-        ("watchdog_ms", 9000, "watchdog_ms: 9000; allowed: a whole number from 500 to 8388"),
+        ("watchdog_ms", 9000, "watchdog_ms is 9000; allowed: a whole number from 500 to 8388"),
     ],
 )
 def test_the_firmware_refuses_them_in_a_configuration_too(tmp_path: Path, entry: str, value: Any, said: str) -> None:

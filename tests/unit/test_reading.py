@@ -329,9 +329,9 @@ def test_a_registry_of_anything_but_three_times_six_tags_is_refused(dice: list[l
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"readers": 0}, "readers is 0; allowed: 1 to 2"),
-        ({"readers": 3}, "readers is 3; allowed: 1 to 2"),
-        ({"readers": True}, "readers is True"),
+        ({"readers": 0}, "readers is 0; allowed: a whole number from 1 to 2"),
+        ({"readers": 3}, "readers is 3; allowed: a whole number from 1 to 2"),
+        ({"readers": True}, "readers is true"),
         ({"gain_db": [33, 20]}, r"gain_db is \[33, 20\]; allowed: one or more of 18, 23, 33, 38, 43, 48, each lower"),
         ({"gain_db": [18, 23]}, "gain_db is"),
         ({"gain_db": [23, 23]}, "gain_db is"),
@@ -342,9 +342,9 @@ def test_a_registry_of_anything_but_three_times_six_tags_is_refused(dice: list[l
 )
 def test_readers_that_a_board_cannot_have_are_refused(config: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        check_readers(config, 2)
+        check_readers(config, {"reader_cs": [5, 6], "reader_irq": [9, 10]})
 
 
 def test_readers_that_a_board_can_have() -> None:
     for config in ({}, {"readers": 2, "gain_db": [48, 33, 18], "reader_irq": True}, {"gain_db": [*GAIN_DB]}):
-        check_readers(config, 2)
+        check_readers(config, {"reader_cs": [5, 6], "reader_irq": [9, 10]})

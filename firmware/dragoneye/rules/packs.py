@@ -105,7 +105,7 @@ class Pack:
         for key in sorted(options):
             values[key] = check_value(key, options[key])
             sources[key] = "given as an option"
-        return _whole(Pack(self.name, self.title, values, sources))
+        return whole(Pack(self.name, self.title, values, sources))
 
     def as_dict(self):
         """The pack as its own file with no base: what a device is provisioned with."""
@@ -115,7 +115,8 @@ class Pack:
         return {"name": self.name, "title": self.title, "base": None, "values": rows}
 
 
-def _whole(pack):
+def whole(pack):
+    """The pack, if every key has a value. Raises BadInput naming those that have none."""
     missing = [key for key in KEYS if key not in pack.values]
     if missing:
         raise BadInput("rule pack %s: no value for %s; give it or name a base" % (pack.name, ", ".join(missing)))
@@ -176,4 +177,4 @@ def load(name):
 
     Raises BadInput when there is none, it is not JSON, or a value is not allowed.
     """
-    return _whole(_resolve(name, "rule pack", 0))
+    return whole(_resolve(name, "rule pack", 0))

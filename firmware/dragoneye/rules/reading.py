@@ -13,16 +13,20 @@ DIE_MISSING = "die_missing"
 NOT_SETTLED = "not_settled"
 
 
+# Hex digits of a UID of 4 or 7 bytes.
+UID_DIGITS = (8, 14)
+
+
 def check_uid(uid):
     """Raises ValueError unless `uid` is one of 4 or 7 bytes (ISO 14443-3, single and double size) as upper-case hex."""
-    if len(uid) not in (8, 14) or not all(char in "0123456789ABCDEF" for char in uid):
+    if not isinstance(uid, str) or len(uid) not in UID_DIGITS or not all(char in "0123456789ABCDEF" for char in uid):
         raise ValueError("tag %s is not 8 or 14 hex digits" % uid)
 
 
 def registry_of(dice):
     """The registry {uid: (die, face)} of a configuration's `dice`: three lists of six UIDs, for the faces 1 to 6.
 
-    Raises ValueError when a UID is there twice or a list is short.
+    Raises ValueError when a UID is none or is there twice, or when a list is short.
     """
     registry = {}
     if len(dice) != 3:
@@ -31,7 +35,8 @@ def registry_of(dice):
         if len(faces) != 6:
             raise ValueError("die %d has %d tags; six are needed" % (die + 1, len(faces)))
         for face, uid in enumerate(faces, 1):
-            uid = uid.upper()
+            uid = uid.upper() if isinstance(uid, str) else uid
+            check_uid(uid)
             if uid in registry:
                 raise ValueError("tag %s is there twice" % uid)
             registry[uid] = (die, face)
