@@ -13,6 +13,7 @@ the table running again. Nothing of this imports the package: it must work when 
 
 import json
 import os
+import select
 import sys
 import time
 
@@ -48,11 +49,19 @@ def maintenance_was_asked_for():
 
 
 def technician_came():
-    """Wait for Ctrl-C, at most MAINTENANCE_S seconds."""
+    """Wait for Ctrl-C, at most MAINTENANCE_S seconds.
+
+    What else comes is read and forgotten: a port whose buffer is full would not take the Ctrl-C either.
+    """
+    unread = select.poll()
+    unread.register(sys.stdin, select.POLLIN)
     try:
         for left in range(MAINTENANCE_S, 0, -1):
             print("maintenance: Ctrl-C or mpremote for the prompt; the table starts in", left, "s")
             time.sleep(1)
+            # Seldom: what mpremote sends right after its Ctrl-C is for the prompt.
+            while unread.poll(0):
+                sys.stdin.buffer.read(1)
     except KeyboardInterrupt:
         return True
     return False

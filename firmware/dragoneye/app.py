@@ -190,6 +190,8 @@ class App:
             len(self.board.reader.gains),
             dice_set,
         )
+        # The journal was read, which took the longest of all.
+        self.board.feed()
         self.controller.more_stats = self._stats
         self.controller.more_sensors = self._sensors
         self.controller.start_survey = self._survey

@@ -391,7 +391,7 @@ def test_a_raw_ctrl_c_stops_the_motor(open_table: OpenTable) -> None:
 
 
 def test_the_watchdog_brings_an_interrupted_table_back(open_table: OpenTable) -> None:
-    table = open_table(more={**LONG_SHAKE, "watchdog_ms": 1000})
+    table = open_table(more={**LONG_SHAKE, "watchdog_ms": 2000})
     number = table.begin()
     table.roll()
     table.write_raw(b"\x03")

@@ -57,7 +57,7 @@ def files_of(data: dict[str, Any]) -> dict[str, bytes]:
         ({"board": "pico"}, 'board is "pico"; allowed: one of rpi_pico, rpi_pico2'),
         ({"languages": ["en", "fr"]}, 'languages.1 is "fr"; allowed: one of en, es'),
         ({"languages": []}, "languages is []; allowed: a list of 1-2, each one of en, es"),
-        ({"watchdog_ms": 9000}, "watchdog_ms is 9000; allowed: a whole number from 500 to 8388"),
+        ({"watchdog_ms": 9000}, "watchdog_ms is 9000; allowed: a whole number from 2000 to 8388"),
         ({"readers": 4}, "readers is 4; allowed: a whole number from 1 to 3"),
         ({"readers": 2, "pins": {"reader_cs": [5]}}, "readers is 2; the board has pins for 1"),
         ({"gain_db": [33, 20]}, "gain_db.1 is 20; allowed: one of 18, 23, 33, 38, 43, 48"),
