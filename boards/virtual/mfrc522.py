@@ -90,6 +90,8 @@ class Mfrc522:
         self._memory = bytes(25)
         self._down = False
         self._next = None
+        # Writes that would clear reserved bits, as (address, byte): a good driver makes none.
+        self.cleared = []
         air.attach(self)
         self._reset()
         self._wake(clock() + CRYSTAL_US + WAKE_US)
@@ -347,6 +349,9 @@ class Mfrc522:
             self._regs[STATUS2] = byte & 0xC0
         else:
             mask = WRITABLE[address]
+            if RESET[address] & ~mask & ~byte & 0xFF:
+                # Reserved bits are to be written as they are after a reset.
+                self.cleared.append((address, byte))
             self._regs[address] = self._regs[address] & ~mask | byte & mask
             if address == TX_CONTROL:
                 self._antenna(now)

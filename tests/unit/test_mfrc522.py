@@ -46,6 +46,18 @@ def test_tags_that_differ_little(tags: list[str]) -> None:
             assert Rig(some).scan() == set(some)
 
 
+@pytest.mark.parametrize("irq", [False, True])
+def test_reserved_bits_of_the_registers_stay_as_they_are(irq: bool) -> None:
+    rig = Rig(DICE[:2], irq=irq)
+    for gain in rig.driver.GAIN_BITS:
+        assert rig.scan(gain) == set(DICE[:2])
+    assert rig.chip.cleared == []
+    rig.bus.select(0)
+    rig.bus.write(bytes([0x26 << 1, 0x40]))
+    rig.bus.select(1)
+    assert rig.chip.cleared == [(0x26, 0x40)]
+
+
 def test_every_two_faces_of_the_dice_are_told_apart() -> None:
     for two in combinations(DICE, 2):
         assert Rig(two).scan() == set(two)

@@ -18,7 +18,7 @@ from micropython import const
 VERSIONS = (0x91, 0x92)
 
 # RFCfgReg's RxGain (9.3.3.6) by gain in dB.
-GAIN_BITS = {18: 0x00, 23: 0x10, 33: 0x40, 38: 0x50, 43: 0x60, 48: 0x70}
+GAIN_BITS = {18: 0x08, 23: 0x18, 33: 0x48, 38: 0x58, 43: 0x68, 48: 0x78}
 
 # What the field needs to be on before the first command, and off for tags to forget (ISO/IEC 14443-3, 5.1; with the
 # margin that is customary).
