@@ -200,6 +200,8 @@ class App:
         self.controller.table.stop_now = self.board.still
         self._heard_at = self.clock.now()
         self._shake_task = None
+        # What was told while the lock's pulse lasted.
+        self._held = []
         self._moved_at = self.clock.now()
         # The readers need a moment after their reset.
         self._readers_at = self.clock.now() - READERS_MS + TICK_MS
@@ -247,8 +249,11 @@ class App:
         return named
 
     def report(self, action, *args):
-        """Tell the table something, now."""
-        self.controller.guard(self.clock.now(), action, *args)
+        """Tell the table something: now, or when the lock's pulse is over, as a record would cut the pulse short."""
+        if self.board.lock.active:
+            self._held.append((action, args))
+        else:
+            self.controller.guard(self.clock.now(), action, *args)
 
     async def run(self):
         """Run until something ends it; never returns by itself."""
@@ -334,8 +339,11 @@ class App:
         while True:
             meter.begin(TICK_MS)
             if not self.board.lock.active:
+                while self._held:
+                    action, args = self._held.pop(0)
+                    self.report(action, *args)
                 self._inputs()
-            self.controller.guard(self.clock.now(), tick)
+                self.controller.guard(self.clock.now(), tick)
             if table.effects:
                 self._effects()
             if self._all_run():
@@ -359,7 +367,7 @@ class App:
 
     def _prove(self):
         """This firmware stays, when it has proved itself."""
-        if self.controller.greeted or self.clock.now() > PROVED_MS:
+        if (self.controller.greeted or self.clock.now() > PROVED_MS) and not self.board.lock.active:
             self._on_trial = False
             self.board.still()
             installed.prove()

@@ -342,6 +342,39 @@ def test_the_lockout_holds_at_the_table_and_a_held_button_shakes_once(open_table
     assert len([edge for edge in table.bench.state()["edges"] if edge["duty"]]) == 3
 
 
+# Something that makes a record happens right after the pulse of the lock has begun.
+DISTURBED = """
+from dragoneye.drivers import lock
+
+apps = []
+effects = app.App._effects
+pulse = lock.Lock.pulse
+
+
+def known(self):
+    apps[:] = [self]
+    effects(self)
+
+
+def disturbed(self):
+    pulse(self)
+    apps[0].report(apps[0].controller.table.set_fault, "TAMPER", "flawed")
+
+
+app.App._effects = known
+lock.Lock.pulse = disturbed
+"""
+
+
+def test_no_record_cuts_the_pulse_of_the_lock_short(open_table: OpenTable, tmp_path: Path) -> None:
+    table = open_table(firmware=flawed(tmp_path, DISTURBED))
+    table.ask("unlock")
+    table.wait(FAULT)
+    # The bolt needs 20 ms.
+    assert table.bench.state()["released"]
+    assert [fault["code"] for fault in table.records("fault")] == ["TAMPER"]
+
+
 DRIVERS = """
 import asyncio, json
 from dragoneye import profile
