@@ -65,8 +65,8 @@ def test_ring_and_buzzer_tell_a_fault_and_hold_nobody_up(tmp_path: Path) -> None
         began = pico.us
         assert abs(pico.state()["buzzer"]["freq"] - hertz) <= hertz // 100
         assert shown(pico)[0] == expected(FAULT)[0]
-        # The model sees a pause at once when the pin was high at the end of the tone, else only after 200 ms of rest: what
-        # counts is the last sound before a long silence. Tones come in steps of SIGNAL_MS.
+        # A pause shows at once when the pin was high at the end of the tone, else only after 200 ms: what counts is the
+        # last sound before a long silence. Tones come in steps of SIGNAL_MS.
         sounded = pico.us
         while pico.us - sounded < 150_000:
             pico.run_ms(5)
