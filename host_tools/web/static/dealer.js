@@ -64,12 +64,17 @@ function update() {
   for (const one of updates) one();
 }
 
+// Without `press` it sends the form that it is in.
+// `name` is the action that must be allowed for it, or empty.
 function button(name, text, press, { main = false, when = () => true } = {}) {
-  const made = el("button", { type: "button", class: main ? "main" : "" }, text);
-  made.addEventListener("click", () => made.getAttribute("aria-disabled") !== "true" && press());
+  const made = el("button", { type: press ? "button" : "submit", class: main ? "main" : "" }, text);
+  made.addEventListener("click", (event) => {
+    if (made.getAttribute("aria-disabled") === "true") event.preventDefault();
+    else if (press) press();
+  });
   updates.push(() => {
     // Not `disabled`: a button that has the focus must not lose it while its answer is awaited.
-    const off = busy || !view.can.includes(name) || !when();
+    const off = busy || (name && !view.can.includes(name)) || !when();
     made.setAttribute("aria-disabled", String(off));
   });
   return made;
@@ -155,7 +160,7 @@ function wagers() {
   const legend = el("legend");
   const form = el("form", { onsubmit: submit }, el("fieldset", {}, legend, fields,
     el("div", { class: "row" },
-      button("bets", say("set_wagers"), () => form.requestSubmit(), { main: true }),
+      button("bets", say("set_wagers"), null, { main: true }),
       button("leave", say("leave"), () => ask("leave", { position })))));
   let filled = "";
 
@@ -494,7 +499,7 @@ function technician() {
 }
 
 function virtual() {
-  const press = (to) => el("button", { type: "button", onclick: () => ask("lid", { to }) }, say(`virtual_${to}`));
+  const press = (to) => button("", say(`virtual_${to}`), () => ask("lid", { to }));
   return part(say("virtual"), true, el("div", { class: "row" }, press("open"), press("shut")));
 }
 
