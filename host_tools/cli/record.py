@@ -18,10 +18,13 @@ from dragoneye.protocol import SEQ_MAX
 from dragoneye.rules.packs import NAMES, load
 from dragoneye.text import show as shown
 from host_tools import export as exports
+from host_tools import tile_round
 from host_tools.cli import call
 from host_tools.cli.common import db_option, open_store, void_reasons
 from host_tools.cli.numbers import number as told_number
-from host_tools.cli.output import console, json_option, print_json, table
+from host_tools.cli.output import console, json_option, parse_json, print_json, table
+from host_tools.cli.packs import pack_option
+from host_tools.cli.tiles import house_way_option
 from host_tools.i18n import _
 from host_tools.store import KEPT_DAYS, STATUSES, Search, Store, utc_text
 
@@ -312,7 +315,7 @@ def backup(file: Path, db: Path | str | None, as_json: bool) -> None:
 
 @click.group()
 def record() -> None:
-    """The record's upkeep: what is in it, and removing what is old."""
+    """The record's upkeep: what is in it, tile hands beside a round, and removing what is old."""
 
 
 @record.command()
@@ -351,6 +354,35 @@ def info(db: Path | str | None, as_json: bool) -> None:
             ", ".join(f"{gone['first']}-{gone['last']} ({gone['utc'][:10]}, {gone['by']})" for gone in one["removed"]),
         )
     out.print(rows)
+
+
+@record.command("tiles")
+@click.argument("number", type=click.IntRange(1, SEQ_MAX))
+@click.argument("case", metavar="CASE")
+@table_option
+@pack_option()
+@house_way_option(default="foxwoods")
+@db_option
+@json_option
+def keep_tiles(
+    number: int, case: str, uid: str | None, pack: str, house_way: str, db: Path | str | None, as_json: bool
+) -> None:
+    """Settle the tile hands of round NUMBER and keep them beside it; once kept they stay.
+
+    CASE is JSON: {"bank":HANDS,"players":[{"position":2,"stake":5000,"hands":HANDS},..]} with player positions and
+    cents. HANDS is {"high":[..],"low":[..]}, or four tiles, which are set by the house way.
+    """
+    chosen = load(pack)
+    store = open_store(db, must_exist=True)
+    stored = store.round(number, uid)
+    settled = tile_round.settle(stored, parse_json(case, "CASE"), chosen, house_way)
+    store.add_tiles(stored["table"], number, settled)
+    kept = store.round(number, stored["table"])
+    voids = void_reasons(store, stored["table"], number)
+    if as_json:
+        print_json(call.as_json(kept, voids))
+    else:
+        call.print_round(console(), kept, voids)
 
 
 @record.command()

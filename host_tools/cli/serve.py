@@ -20,6 +20,7 @@ from dragoneye.rules.packs import Pack, load
 from host_tools import provision
 from host_tools.cli.common import db_option, open_store
 from host_tools.cli.demo import UID, virtual_table
+from host_tools.cli.tiles import house_way_option
 from host_tools.i18n import _
 from host_tools.rules import clauses, houseway
 from host_tools.store import default_path
@@ -107,13 +108,7 @@ def _told_to_end() -> Iterator[None]:
 @click.option("--http", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Port to listen on.")
 @click.option("--name", "names", multiple=True, help="A name that this machine is reached by; more than once for more.")
 @click.option("--pack", help="Rule pack, where it is none of nj, pr, ca: the path of your own .json file.")
-@click.option(
-    "--house-way",
-    default="foxwoods",
-    show_default=True,
-    type=click.Choice(houseway.names()),
-    help="Sets four tiles that are entered without being set.",
-)
+@house_way_option(default="foxwoods")
 @click.option("--pins", type=click.Path(dir_okay=False, path_type=Path), help="File of the PINs' hashes.")
 @click.option(
     "--set-pin", type=click.Choice(ROLES), help="Set the PIN of a role, asked for or read from stdin; then end."
@@ -142,6 +137,7 @@ def serve(
         _set_pin(known, set_pin)
         return
     chosen = load(pack) if pack is not None else None
+    houseway.load(house_way)
     with contextlib.ExitStack() as stack:
         name, lid = stack.enter_context(_table_of(port, virtual, chosen, seed))
         store = stack.enter_context(contextlib.closing(open_store(db)))

@@ -25,10 +25,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 SIDES = ("high", "low")
 
 
-def house_way_option(flag: str = "--house-way") -> Callable[[Function], Function]:
+def house_way_option(flag: str = "--house-way", default: str = "max_low") -> Callable[[Function], Function]:
     """Add `--house-way`: a name or the path of an operator's own file."""
     return click.option(
-        flag, default="max_low", show_default=True, help="House way: a name of `tiles ways`, or your own .json file."
+        flag, default=default, show_default=True, help="House way: a name of `tiles ways`, or your own .json file."
     )
 
 

@@ -154,6 +154,7 @@ def dealer_texts() -> Texts:
         "high": _("high"),
         "low": _("low"),
         "stake": _("bet in dollars"),
+        "bet": _("bet"),
         "set_by_house": _("set by the house way"),
         "free": _("empty"),
         "take_back": _("take back {tile}"),

@@ -60,6 +60,8 @@ def _hint(snapshot: Snapshot, state: str) -> str:
         return _("wait for a supervisor")
     if state == protocol.TEST:
         return _("nothing that is shown here is a result")
+    if state in SHOWN:
+        return _("{who} shook").format(who=who(view["shaker"]))
     if view.get("round") and state != protocol.IDLE:
         return _("{who} shakes").format(who=who(view["shaker"]))
     return ""

@@ -490,3 +490,15 @@ def test_four_tiles_are_set_by_the_house_way(shared: Served) -> None:
     told = desk.done("tiles", round=number, bank=["6-6", "6-6", "4-5", "4-4"], players=PLAYERS)
     assert told["bank"]["rule"]
     assert sorted([*told["bank"]["high"], *told["bank"]["low"]]) == ["4-4", "4-5", "6-6", "6-6"]
+
+
+def test_tile_hands_are_kept_by_the_command_as_well(served: Served, tablectl: Tablectl) -> None:  # noqa: F811
+    number = settled_round(served)
+    case = json.dumps({"bank": BANK, "players": PLAYERS})
+    db = str(served.folder / "rounds.db")
+    done = tablectl("record", "tiles", str(number), case, "--db", db, "--json")
+    assert done.rows[0]["tiles"]["players"][0]["result"] == "lose"
+    assert served.store.round(number)["tiles"]["players"][0]["net"] == -5000
+    assert "already" in tablectl("record", "tiles", str(number), case, "--db", db).refusal()
+    assert "not JSON" in tablectl("record", "tiles", str(number), "{", "--db", db).refusal()
+    assert "no round 99" in tablectl("record", "tiles", "99", case, "--db", db).refusal()

@@ -304,6 +304,7 @@ def test_a_language_is_one_readers_only() -> None:
         (("--virtual", "--http", "70000"), "70000"),
         (("--port", "/dev/nothing", "--host", "256.1.1.1"), "256.1.1.1"),
         (("--virtual", "--pack", "tx"), "tx"),
+        (("--virtual", "--house-way", "mine"), "mine"),
     ],
 )
 def test_a_mistake_is_told_in_one_line(tablectl: Tablectl, arguments: tuple[str, ...], words: str) -> None:  # noqa: F811

@@ -225,6 +225,15 @@ function wagers() {
   const owed = el("p", { class: "said" });
   updates.push(() => { owed.textContent = view.bets_open ? say("owed", { sum: money(view.liability) }) : ""; });
   const shaker = shakerChoice();
+  let shook = "";
+  updates.push(() => {
+    // Who shakes now, unless somebody is choosing another.
+    const now = `${view.round}.${view.shaker}`;
+    if (now !== shook && view.shaker !== undefined) {
+      shook = now;
+      shaker.value = String(view.shaker);
+    }
+  });
   const change = el("div", { class: "row" }, field(say("who_shakes"), shaker),
     button("shaker", say("change_shaker"), () => ask("shaker", { shaker: Number(shaker.value) })));
   return part(say("wagers"), true, tabs, form, owed, change);
@@ -366,7 +375,7 @@ function tileHands() {
       told.signals ? el("td", {}, told.signals[index]) : null);
     show(shown, el("table", {},
       el("caption", {}, `${say("settled_hands")}${told.kept === false ? "" : ` · ${say("kept")}`}`),
-      el("thead", {}, el("tr", {}, ...["hand", "tiles", "stake", "result", "net", "commission",
+      el("thead", {}, el("tr", {}, ...["hand", "tiles", "bet", "result", "net", "commission",
         ...(told.signals ? ["signal"] : [])].map((key) => el("th", { scope: "col" }, say(key))))),
       el("tbody", {},
         el("tr", {}, el("th", { scope: "row" }, say("bank")), el("td", {}, `${told.bank.high.join("/")} · ${told.bank.low.join("/")}`)),
