@@ -230,6 +230,7 @@ def display(snapshot: Snapshot, now: datetime) -> Message:
         }
         shown["deal"] = {
             "start": order.start,
+            "bank": order.deal.index(1) + 1,
             "clockwise": pack["deal_direction"] != seating.DIRECTIONS[0],
             "text": _first(order.start, pack),
         }

@@ -95,6 +95,7 @@ def test_the_deal_is_shown_by_position(pack: str, dice: list[int], start: int, d
     told = shown(pack, (stored,), state="SETTLED", dice=dice, eye=0)
     assert told["deal"]["start"] == start
     assert [seat["deal"] for seat in told["seats"]] == deal
+    assert sorted(filter(None, [told["deal"]["bank"], *deal])) == list(range(1, load(pack)["positions"] + 1))
 
 
 def test_a_bonus_that_only_stays_up_is_told_as_that() -> None:

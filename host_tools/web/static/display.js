@@ -49,7 +49,8 @@ function dealer(view) {
     el("h2", {}, el("span", {}, say("bank")),
       view.shaker === 0 && view.round && view.state !== "IDLE"
         ? el("span", { class: "mark shaker" }, `≋ ${say("shakes")}`) : null,
-      isFirst ? el("span", { class: "mark first" }, `▶ ${say("first")}`) : null));
+      isFirst ? el("span", { class: "mark first" }, `▶ ${say("first")}`) : null,
+      view.deal && !view.dice.past && !isFirst ? el("span", { class: "mark" }, say("dealt", { n: view.deal.bank })) : null));
 }
 
 function felt(view) {
