@@ -12,7 +12,7 @@ from hashlib import sha256
 from dragoneye import profile
 from dragoneye.errors import BadInput
 from dragoneye.rules import packs, reading
-from dragoneye.text import dumps, show
+from dragoneye.text import dumps, load_json, show
 
 CONFIG_FORMAT = 1
 DICE_FORMAT = 1
@@ -99,10 +99,10 @@ def read_board(path="/board.json"):
 
     A part that is wrong is the reference design's: right pins go on being held safe when something else is wrong.
     """
-    board = _read(REFERENCE)
+    board = load_json(REFERENCE)
     wrong = []
     try:
-        data = _check_object("", _read(path))
+        data = _check_object("", load_json(path))
         missing = [name for name in board if name != "title" and name not in data]
         if missing:
             wrong.append("has no " + ", ".join(sorted(missing)))
@@ -116,21 +116,16 @@ def read_board(path="/board.json"):
             _check_bus(board)
         except BadInput as error:
             wrong.append(": " + str(error))
-            known = _read(REFERENCE)
+            known = load_json(REFERENCE)
             board["pins"], board["spi"] = known["pins"], known["spi"]
     except OSError:
         wrong = ["is missing"]
     except (ValueError, TypeError, AttributeError, RuntimeError):
         # RuntimeError: nested deeper than the stack.
-        board, wrong = _read(REFERENCE), ["is not a board's data"]
+        board, wrong = load_json(REFERENCE), ["is not a board's data"]
     if not wrong:
         return board, None
     return board, "%s%s%s; provision the table from the host" % (path, "" if wrong[0][0] == ":" else " ", wrong[0])
-
-
-def _read(path):
-    with open(path) as file:
-        return json.load(file)
 
 
 def _check_whole(name, given, least, most):

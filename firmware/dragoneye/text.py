@@ -29,6 +29,27 @@ def _escape(code):
     return "\\u%04x\\u%04x" % (0xD800 + (code >> 10), 0xDC00 + (code & 0x3FF))
 
 
+def load_json(path):
+    """The JSON in a file. Raises OSError and ValueError.
+
+    A frozen firmware has no files: its data is what /manifest.py has made of them, by path from the package on.
+    """
+    try:
+        file = open(path)  # noqa: SIM115
+    except OSError:
+        try:
+            # Made when an image is built, so no module here has that name.
+            frozen = __import__("dragoneye.frozen_data", None, None, ["FILES"]).FILES
+        except ImportError:
+            frozen = {}
+        name = path.lstrip("/")
+        if name not in frozen:
+            raise
+        return json.loads(frozen[name])
+    with file:
+        return json.load(file)
+
+
 def show(value):
     """`value` as a person is shown it in an error: JSON, cut after SHOWN_MAX characters."""
     try:

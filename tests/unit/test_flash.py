@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,12 +12,14 @@ from typing import Any
 import pytest
 
 from boards import mpy
+from boards.virtual.unix_port import find_micropython
 from dragoneye import installed
 from dragoneye.errors import BadInput
-from host_tools import flash, flash_verify, provision
+from host_tools import flash, flash_package, flash_verify, provision
 from host_tools.flash_build import MANIFEST, Build, make
 from host_tools.flash_plan import BLOCK, Board, Plan, Step, plan, told, with_manifest
 from host_tools.flash_verify import ADDED, CHANGED, MISSING, SAME, SPARE, UNKNOWN
+from tests.virtual import need_micropython
 
 
 def port(device: str, serial: str | None, vid: int | None = flash.VENDOR) -> Any:
@@ -338,3 +341,50 @@ def test_a_trial_ends_when_the_firmware_proves_itself(tmp_path: Path) -> None:
 
 def test_the_manifest_is_the_last_of_a_slot() -> None:
     assert list(with_manifest(NEW))[-1] == MANIFEST
+
+
+# --- other ways onto a board -----------------------------------------------------------------------------------------
+
+
+def test_package_json_is_up_to_date() -> None:
+    assert flash_package.PACKAGE.read_text(encoding="utf-8") == flash_package.text(), (
+        "run: python -m host_tools.flash_package"
+    )
+    urls = json.loads(flash_package.text())["urls"]
+    assert {target for target, _source in urls} == set(make().sources)
+    assert all((flash_package.PACKAGE.parent / source).is_file() for _target, source in urls)
+    assert urls[-1][0] == "main.py"
+
+
+def test_a_frozen_firmware_needs_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the freeze manifest names, without any JSON, as modules alone."""
+    top = flash_package.PACKAGE.parent
+    monkeypatch.chdir(top)
+    included: list[str] = []
+
+    def package(name: str, files: Any = None, base_path: str = ".") -> None:
+        for path in sorted((Path(base_path) / name).rglob("*.py")):
+            inside = path.relative_to(Path(base_path) / name)
+            if files is None or str(inside) in files:
+                lay(tmp_path, {f"{name}/{inside}": path.read_bytes()})
+
+    def module(name: str, base_path: str = ".") -> None:
+        lay(tmp_path, {name: (Path(base_path) / name).read_bytes()})
+
+    names = {"include": included.append, "package": package, "module": module}
+    exec(compile((top / "manifest.py").read_text(), "manifest.py", "exec"), names)
+    assert included == ["$(PORT_DIR)/boards/manifest.py"]
+    assert (tmp_path / "main.py").is_file()
+    assert not list(tmp_path.rglob("*.json"))
+    need_micropython()
+    script = (
+        "from dragoneye.rules import packs; from dragoneye import config; import dragoneye\n"
+        "print([packs.load(name).name for name in packs.NAMES], config.read_board('/none')[0]['name'])\n"
+        "try:\n    packs.load('/none/own.json')\nexcept ValueError as error:\n    print(error)\n"
+    )
+    command = [*find_micropython(), "-c", script]
+    # As in a frozen image, whose modules have paths that begin with their package's name.
+    done = subprocess.run(command, cwd=tmp_path, env={"MICROPYPATH": ""}, capture_output=True, text=True)
+    assert done.stdout == ("['nj', 'pr', 'ca'] rpi_pico\nrule pack /none/own.json: the file cannot be read\n"), (
+        done.stderr
+    )

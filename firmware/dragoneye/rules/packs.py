@@ -4,10 +4,8 @@ A pack is one JSON file: `{"name", "title", "base", "values": {key: [value, sour
 pack, or nothing) and changes values. `common` holds what the packs share and is a base only.
 """
 
-import json
-
 from dragoneye.errors import BadInput
-from dragoneye.text import show
+from dragoneye.text import load_json, show
 
 WAGERS = ("match", "even", "odd", "double", "triple", "bonus")
 NAMES = ("nj", "pr", "ca")
@@ -162,8 +160,7 @@ def _resolve(name, where, depth):
             % (show(name), ", ".join(NAMES))
         )
     try:
-        with open(path) as file:
-            data = json.load(file)
+        data = load_json(path)
     except OSError:
         raise BadInput("rule pack %s: the file cannot be read" % path)
     except (ValueError, RuntimeError):
