@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pty
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +18,7 @@ import pytest
 from boards.virtual.client import Table
 from boards.virtual.model import default_tags
 from dragoneye.rules.packs import load
-from host_tools import board_files, flash, link, provision
+from host_tools import board_files, flash, flash_package, link, provision
 from host_tools.board_data import BOARDS
 from host_tools.board_files import BoardFiles, greet
 from host_tools.flash_build import Build, make
@@ -434,3 +436,17 @@ def test_verifying_keeps_the_loop_free(tablectl: Tablectl, tmp_path: Path) -> No
         assert len(last) == 1
         assert played.ask("verify", first=answer["files"])["rows"] == []
         played.close()
+
+
+def test_mip_installs_the_package_and_the_table_comes_up(tmp_path: Path) -> None:
+    """The real mpremote, from this folder."""
+    with bare_table(tmp_path) as table:
+
+        def mpremote(*arguments: str) -> None:
+            command = [sys.executable, "-m", "mpremote", "connect", table.port, *arguments]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=2 * LONG)
+            assert done.returncode == 0, done
+
+        mpremote("mip", "install", "--target", "", str(flash_package.PACKAGE))
+        mpremote("reset")
+        assert plays(table, tmp_path / "one") == "unknown"

