@@ -30,11 +30,16 @@ GONE_S = 1.0
 ENTER_TRIES = 3
 ENTER_S = 5.0
 # How long a board that ends its program again and again is tried to be stopped.
-INSIST_S = 20.0
+INSIST_S = 60.0
+SILENT_S = 20.0
 
 
 class RoundOpen(BadInput):
     """The table may not be stopped now."""
+
+
+class NoPrompt(BadInput):
+    """What is at the port does not answer as MicroPython's prompt."""
 
 
 class BoardError(BadInput):
@@ -115,7 +120,7 @@ def wait_for_port(port: str, seconds: float | None = None) -> None:
 _ARMED = """
 import machine, os
 _at = 0x400d8000 if "RP2350" in os.uname()[4] else 0x40058000
-print(int(bool(machine.mem32[_at] & 1 << 30)))
+print(int("RP2" in os.uname()[4] and bool(machine.mem32[_at] & 1 << 30)))
 """
 _TO_MAINTENANCE = """
 open("/maintenance", "w").close()
@@ -145,6 +150,7 @@ class BoardFiles:
         # A busy port, or none, is told at once.
         SerialTransport(port).close()
         end = time.monotonic() + INSIST_S
+        silent_end = time.monotonic() + SILENT_S
         while True:
             try:
                 self.ran = self._stop(insist) or self.ran
@@ -152,9 +158,11 @@ class BoardFiles:
                 return
             except RoundOpen:
                 raise
-            except BadInput:
-                if not insist or time.monotonic() >= end:
+            except BadInput as error:
+                # A board that resets again and again takes its port with it; one that is silent has none of ours.
+                if not insist or time.monotonic() >= (silent_end if isinstance(error, NoPrompt) else end):
                     raise
+            wait_for_port(port)
 
     def _stop(self, insist: bool) -> bool:
         try:
@@ -231,7 +239,8 @@ class BoardFiles:
             # struct.error: mpremote's own, of a port that says nothing.
             last = str(error).strip().splitlines()[-1:] or [repr(error)]
             words = _("{port}: MicroPython's prompt does not answer as it should ({why})")
-            raise BadInput(words.format(port=self.port, why=last[0])) from None
+            kind = NoPrompt if "could not enter" in str(error) else BadInput
+            raise kind(words.format(port=self.port, why=last[0])) from None
 
     def read(self, name: str) -> bytes | None:
         """The content of a file in the root, None when it is not there."""
