@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -52,9 +51,9 @@ def ask(link: Link) -> Survey:
             told = link.table
             raise LinkError(words.format(major=told.get("major"), minor=told.get("minor"))) from None
         raise
-    end = time.monotonic() + SURVEY_S
+    end = link.transport.now() + SURVEY_S
     while answer["running"]:
-        if time.monotonic() >= end:
+        if link.transport.now() >= end:
             raise LinkError(_("the table has not ended verifying within {seconds:.0f} s").format(seconds=SURVEY_S))
         link.poll(POLL_S)
         answer = link.request("verify")
