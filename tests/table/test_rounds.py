@@ -347,7 +347,7 @@ def test_a_motor_that_fails_in_the_ramp(open_table: OpenTable, flaw: str) -> Non
     """Jammed: its jolts did not move the dice. Stuck on: no result, and a fault."""
     table = open_table(more={"profile": {"jolt_ms": 1000, "rest_ms": 1, "ramp_ms": 200}})
     table.begin([3, 1, 5])
-    rolling(table)
+    table.roll()
     table.do("fault", name=flaw, rolls=None)
     table.wait(VOID if flaw == "motor_jammed" else FAULT)
     [void] = table.records("void")

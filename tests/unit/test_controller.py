@@ -720,7 +720,7 @@ def test_a_lid_that_opens_while_the_flash_refuses_closes_the_bets_and_reveals_on
 
 
 class Spoiled:
-    """The file that is ready for the result: what is written lands, or does not, and its close says that it does not."""
+    """The file that is ready for the result: what is written lands, or not, and its close says that it does not."""
 
     def __init__(self, file: Any, lands: bool) -> None:
         self.file = file
