@@ -19,6 +19,12 @@ ANSWERS_KEPT = 8
 OUT_MAX = 16
 SEQ_STEP_MAX = 1000
 WHY_MAX = 80
+# With less room than this nothing is recorded that the round can do without, and nothing begun that can wait: a locked
+# result keeps it until the lid opens, however often the table starts. The last of it is for closed bets and result.
+SCARCE = RESERVE // 2
+LAST = 8
+# Requests that write and can wait until a host has fetched what there is.
+_PUT_OFF = ("bets", "leave", "changed", "end", "dice", "confirm")
 # In the place of an id: the record was left out, as what is left of the journal is for the round.
 DROPPED = -1
 
@@ -114,10 +120,11 @@ class Controller:
             self._broken = "cannot be read: %s" % _why(error)
             self._unread = True
         self.boot = journal.state["boot"] + 1
-        started = dict(identity, cause=cause)
+        # A start that there is no room for is recorded before the first thing that there is room for.
+        self._boot_owed = dict(identity, cause=cause)
         if dice_set is not None:
-            started["dice_set"] = dice_set
-        self._record("boot", started)
+            self._boot_owed["dice_set"] = dice_set
+        self._record("boot", self._boot_owed)
         self.table = round.Table(pack, registry, eye, settings, journal.state, self._record, now, gain_steps, dice_set)
         self.table.prepare = self._prepare
         self._started = True
@@ -142,9 +149,7 @@ class Controller:
             if self._started and not self.table.standing.get("JOURNAL"):
                 raise OSError(5)
             return 0
-        service = kind == "fault" and not round.is_latched(data["code"])
-        if (kind == "door" or service) and self.journal.room < RESERVE // 2:
-            # What is left is for the round.
+        if self._left_out(kind, data):
             self.counters["dropped"] += 1
             return DROPPED
         if kind == "void":
@@ -155,7 +160,12 @@ class Controller:
         # No `finally`: after an interrupt in the midst of it the journal in memory is not to be trusted.
         self._writing = True
         try:
-            record_id = self.journal.append(kind, data, self.boot, self._now - self._boot_at)["id"]
+            ticks = self._now - self._boot_at
+            if self._boot_owed is not None and self.journal.room > LAST // 2:
+                if kind != "boot":
+                    self.journal.append("boot", self._boot_owed, self.boot, ticks)
+                self._boot_owed = None
+            record_id = self.journal.append(kind, data, self.boot, ticks)["id"]
             self._writing = False
             return record_id
         except OSError as error:
@@ -166,8 +176,23 @@ class Controller:
             # While the table starts: the fault is set when it stands.
             return 0
 
+    def _left_out(self, kind, data):
+        """True for a record that what is left of the journal is too dear for: nothing from a locked result on can be
+        fetched, and so make room, before its round has ended."""
+        room = self.journal.room
+        if kind == "fault" and round.is_latched(data["code"]):
+            # One that is recorded as set may be cleared.
+            known = self.journal.state["fault"]
+            return room < LAST and (data["set"] or known is None or known["code"] != data["code"])
+        return kind in ("boot", "door", "fault", "stopped") and room < SCARCE
+
+    def _need_room(self, least):
+        if self.journal.room < least:
+            raise Problem("E_JOURNAL")
+
     def _prepare(self):
         """Before a shake: have the flash ready for the record that ends it."""
+        self._need_room(SCARCE)
         if not self._broken:
             self.journal.prepare()
 
@@ -272,8 +297,10 @@ class Controller:
             return self.stats()
         if name == "verify":
             return self._verify(fields)
-        if self.journal.room < RESERVE and (name == "open" or (name == "test" and fields["on"])):
-            raise Problem("E_JOURNAL")
+        if name == "open" or (name == "test" and fields["on"]):
+            self._need_room(RESERVE)
+        elif name in _PUT_OFF:
+            self._need_room(SCARCE)
         if self._broken and name in ("leave", "end", "changed", "test", "dice"):
             raise Problem("E_FAULT", "the journal is broken: nothing can be recorded")
         try:

@@ -118,9 +118,9 @@ def fold(state, record):
     after = dict(state)
     if kind in _PLAY and data.get("reason") != "power_loss":
         after["played"] = record["id"]
-    if kind == "boot":
-        after["boot"] = record["b"]
-    elif kind == "opened":
+    # Also of others than "boot": that one is left out when there is no room.
+    after["boot"] = record["b"]
+    if kind == "opened":
         after.update({"round": data["round"], "phase": BETTING, "shaker": data["shaker"], "bets": [], "locked": None})
     elif kind == "closed":
         after.update({"bets": data["bets"], "shaker": data["shaker"]})

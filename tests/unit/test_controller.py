@@ -644,6 +644,96 @@ def test_no_round_is_opened_when_the_journal_is_full_and_nothing_is_lost(
     assert len(list(tmp_path.glob("j*.log"))) <= 3
 
 
+@pytest.mark.parametrize("pack", ["nj", "house"])
+def test_a_locked_result_outlives_any_number_of_starts_faults_and_wagers_that_no_host_has_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: str
+) -> None:
+    monkeypatch.setattr(journal, "SEGMENTS_MAX", 2)
+    desk = Desk(tmp_path, pack)
+    desk.hello()
+    desk.reach(LOCKED, [6, 6, 6])
+    codes = set()
+    for number in range(150):
+        desk.boot()
+        desk.send({"q": "hello", "major": 1, "minor": 0})
+        desk.drain()
+        desk.tell("service", bool(number % 2))
+        desk.tell("set_fault", "READER", "no answer")
+        desk.ask("clear", code="READER")
+        desk.controller.stopped("interrupted", desk.now)
+        codes.add(desk.code("bets", position=1, wagers={"match": 900}))
+        desk.code("leave", position=1)
+        assert desk.state == LOCKED
+        desk.now += 10
+    assert codes == {"E_BETS_CLOSED", "E_JOURNAL"}
+    assert 4 <= desk.journal.room <= module.LAST
+    desk.boot()
+    desk.open_lid()
+    assert (desk.state, desk.view()["dice"]) == (SETTLED, [6, 6, 6])
+    desk.tell("lid", False)
+    # The host comes; everything can leave now, and the table goes on.
+    desk.events, desk.hashes = [], []
+    desk.hello()
+    desk.now += module.RESEND_MS
+    desk.fetch()
+    assert [event["id"] for event in desk.events] == list(range(1, desk.journal.last_id + 1))
+    times = [(event["b"], event["t"]) for event in desk.events]
+    assert times == sorted(times)
+    desk.ask("finish")
+    desk.wait_out()
+    desk.play([1, 2, 4])
+    follow(desk)
+
+
+def test_bets_that_stay_open_over_a_full_journal_are_closed_by_the_lid_and_the_result_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "SEGMENTS_MAX", 2)
+    desk = Desk(tmp_path, "house")
+    desk.hello()
+    desk.reach(LOCKED, [6, 6, 6])
+    stake = 100
+    refused = ""
+    while not refused:
+        stake += 1
+        refused = desk.reply(desk.send({"q": "bets", "position": 1, "wagers": {"match": stake}})).get("err", "")
+    assert refused == "E_JOURNAL"
+    assert desk.journal.room == module.SCARCE - 1
+    while desk.journal.room >= module.LAST:
+        desk.tell("set_fault", "READER", "no answer")
+        desk.ask("clear", code="READER")
+    for _ in range(20):
+        desk.tell("set_fault", "READER", "no answer")
+        desk.ask("clear", code="READER")
+    desk.open_lid()
+    assert desk.view()["dice"] == [6, 6, 6]
+    assert kinds(desk.fetch())[-2:] == ["closed", "settled"]
+    assert desk.events[-1]["d"]["rows"][0][:3] == [1, "match", stake - 1]
+
+
+def test_no_shake_is_begun_whose_result_might_find_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "SEGMENTS_MAX", 2)
+    desk = Desk(tmp_path, "nj")
+    desk.hello()
+    desk.reach(CLOSED)
+    while desk.journal.room >= module.SCARCE:
+        desk.wait_out()
+        desk.tell("shaken", desk.shake(), False)
+        desk.ask("resume")
+    desk.wait_out()
+    before = desk.view()
+    assert desk.code("shake") == "E_JOURNAL"
+    desk.tell("button")
+    assert desk.effects("refused") == ["E_JOURNAL"]
+    assert desk.view() == before
+    token = desk.ask("manual", dice=[1, 2, 3], reason="by hand")["token"]
+    assert desk.code("confirm", token=token, dice=[1, 2, 3]) == "E_JOURNAL"
+    desk.now += module.RESEND_MS
+    desk.fetch()
+    desk.roll([1, 2, 4])
+    assert desk.state == LOCKED
+
+
 def refuse(path: str, mode: str = "r") -> Any:
     if mode != "rb":
         raise OSError(28, "no space left")
@@ -720,7 +810,7 @@ def test_a_lid_that_opens_while_the_flash_refuses_closes_the_bets_and_reveals_on
 
 
 class Spoiled:
-    """The file that is ready for the result: what is written lands, or not, and its close says that it does not."""
+    """The file that is ready for the result: what is written lands or not; its close says no."""
 
     def __init__(self, file: Any, lands: bool) -> None:
         self.file = file
