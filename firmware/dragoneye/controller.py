@@ -121,10 +121,12 @@ class Controller:
             self._unread = True
         self.boot = journal.state["boot"] + 1
         # A start that there is no room for is recorded before the first thing that there is room for.
-        self._boot_owed = dict(identity, cause=cause)
+        self._boot_owed = None
+        started = dict(identity, cause=cause)
         if dice_set is not None:
-            self._boot_owed["dice_set"] = dice_set
-        self._record("boot", self._boot_owed)
+            started["dice_set"] = dice_set
+        if self._record("boot", started) == DROPPED:
+            self._boot_owed = started
         self.table = round.Table(pack, registry, eye, settings, journal.state, self._record, now, gain_steps, dice_set)
         self.table.prepare = self._prepare
         self._started = True
@@ -161,9 +163,9 @@ class Controller:
         self._writing = True
         try:
             ticks = self._now - self._boot_at
-            if self._boot_owed is not None and self.journal.room > LAST // 2:
-                if kind != "boot":
-                    self.journal.append("boot", self._boot_owed, self.boot, ticks)
+            # Nothing goes before a restart: the chain begins with it.
+            if self._boot_owed is not None and kind != "restart" and self.journal.room > LAST // 2:
+                self.journal.append("boot", self._boot_owed, self.boot, ticks)
                 self._boot_owed = None
             record_id = self.journal.append(kind, data, self.boot, ticks)["id"]
             self._writing = False
