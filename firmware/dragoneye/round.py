@@ -237,6 +237,9 @@ class Table:
         self._owed = 0
         self._supply_since = now
 
+        if state["phase"] != IDLE:
+            # A shake may have been under way a moment ago.
+            self._last_shake = now
         if state["phase"] == LOCKED:
             self.locked = state["locked"]
             self.shakes = {self.shaker: self.locked["shakes"]}

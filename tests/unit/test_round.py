@@ -313,6 +313,30 @@ def test_the_lockout_runs_from_the_end_of_the_last_shake() -> None:
     rig.shake()
 
 
+@pytest.mark.parametrize("state", [BETTING, CLOSED, SHAKING, READING, VOID, LOCKED])
+def test_the_lockout_runs_from_a_start_out_of_an_open_round(state: str) -> None:
+    rig = Rig()
+    rig.reach(state)
+    rig.restart()
+    assert rig.view()["lockout_ms"] == 5000
+    if state == LOCKED:
+        rig.open_lid()
+        rig.ask("finish")
+        rig.tell("lid", False)
+    rig.reach(CLOSED)
+    rig.now += round.LID_QUIET_MS
+    assert rig.code("shake") == "E_LOCKOUT"
+    rig.wait_out()
+    rig.shake()
+
+
+def test_a_start_between_rounds_knows_of_no_shake() -> None:
+    rig = Rig()
+    rig.play([1, 2, 3])
+    rig.restart()
+    assert "lockout_ms" not in rig.view()
+
+
 def test_the_lockout_holds_across_rounds_and_after_a_lid_opened_in_the_shake() -> None:
     rig = Rig(settings={"settle_ms": 1})
     rig.play([1, 2, 3])
