@@ -21,7 +21,7 @@ from dragoneye.drivers import board as parts
 from dragoneye.drivers.console import Console
 from dragoneye.drivers.mfrc522 import ReaderFault
 from dragoneye.journal import Journal
-from dragoneye.protocol import SHAKING, TEST
+from dragoneye.protocol import READING, SHAKING, TEST
 from dragoneye.rules import packs, reading
 from dragoneye.signals import Signals
 from dragoneye.text import dumps
@@ -524,10 +524,26 @@ class App:
         finally:
             self.controller.table.leaving = False
 
+    async def _motor_rests(self):
+        """Wait until the motor draws no current any more. False: the reading is over before that.
+
+        One that never stops is found by `_inputs`, or the time for the reading runs out.
+        """
+        while self.board.motor_draws():
+            await asyncio.sleep_ms(TICK_MS)
+            if self.controller.table.state != READING:
+                return False
+        return True
+
     async def _read(self, roll, step):
         table = self.controller.table
         while True:
+            if not await self._motor_rests():
+                return
             tags = await self.board.reader.scan(step)
+            # Also after the pass: nothing is locked that was read while the motor was driven.
+            if not await self._motor_rests():
+                return
             self.report(table.tags, roll, tags)
             # The next pass shall not wait for the table's next turn.
             if not table.effects or table.effects[0][0] != round.READ:

@@ -183,6 +183,24 @@ def test_a_motor_that_does_not_stop(table: Played) -> None:
     assert table.play([1, 2, 3])[0]["status"] == "settled"
 
 
+def test_nothing_is_locked_while_the_motor_is_driven(open_table: OpenTable) -> None:
+    # Dice at rest under a jammed motor would be read long before a motor that never stops is found.
+    table = open_table(more={"settings": {"settle_ms": 400, "lockout_ms": 0}})
+    number = table.begin([3, 2, 4])
+    table.ask("shake")
+    table.wait(SETTLING)
+    for name in ("motor_jammed", "motor_stuck"):
+        table.do("fault", name=name, rolls=None)
+    assert table.wait(LOCKED, VOID, FAULT) == FAULT
+    assert table.device.state["fault"] == "MOTOR_STUCK"
+    assert [(one["round"], one["reason"]) for one in table.records("void")] == [(number, "fault")]
+    assert not table.records("locked")
+    table.do("clear")
+    until(lambda: _cleared(table, "MOTOR_STUCK"), "the fault to be gone")
+    table.shake()
+    assert table.finish()["result"]["dice"] == table.do("state")["dice"]
+
+
 def _cleared(table: Played, code: str) -> bool:
     try:
         table.ask("clear", code=code)

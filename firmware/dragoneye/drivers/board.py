@@ -99,8 +99,11 @@ class Board:
         self._low = self._low + 1 if low else 0
         return self._low >= LOW_SAMPLES
 
+    def motor_draws(self):
+        """True while the motor draws more current than one that is off."""
+        return self.shaker.milliamps() > self._data["motor"]["off_max_ma"]
+
     def motor_stuck(self):
         """True when the motor has drawn current for some samples; call only while it should be off."""
-        on = self.shaker.milliamps() > self._data["motor"]["off_max_ma"]
-        self._stuck = self._stuck + 1 if on else 0
+        self._stuck = self._stuck + 1 if self.motor_draws() else 0
         return self._stuck >= STUCK_SAMPLES
