@@ -93,7 +93,11 @@ async def run(board, data, identity, registry, may_move, sleep_ms, create_task):
         rows.append(["motor", False, "not run: the supply is low", limits])
     else:
         moved, current = await jolt(board, sleep_ms, create_task)
-        rows.append(["motor", moved and limits[0] <= current <= limits[1], current, limits])
+        if board.lid.moved:
+            # Its interrupt stopped the motor, which says nothing about the motor.
+            rows.append(["motor", False, "stopped: the lid was opened", limits])
+        else:
+            rows.append(["motor", moved and limits[0] <= current <= limits[1], current, limits])
         await sleep_ms(COAST_MS)
         current = board.shaker.milliamps()
         rows.append(["motor after it", current <= motor["off_max_ma"], current, [0, motor["off_max_ma"]]])

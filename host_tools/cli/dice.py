@@ -259,7 +259,6 @@ def learn(
     def save() -> None:
         diceset.write_json(part, {**about, "dice": learner.faces})
 
-    save()
     if learner.count:
         say(_("{count} of {all} faces are known from before").format(count=learner.count, all=FACES))
     with on_port(port, db) as device, test_mode(device):
@@ -267,7 +266,8 @@ def learn(
         try:
             learn_faces(device, learner, hand, say, save, patience)
         except BaseException:
-            say(_("{count} of {all} faces are kept in {path}").format(count=learner.count, all=FACES, path=part))
+            if part.exists():
+                say(_("{count} of {all} faces are kept in {path}").format(count=learner.count, all=FACES, path=part))
             raise
         hand.done()
     issued = diceset.utc_now().strftime(diceset.UTC_FORMAT)

@@ -94,6 +94,7 @@ CONTROLLER = (
     "a fault was latched: %s",
     "not run: a fault is latched",
     "not run: the lid is open",
+    "stopped: the lid was opened",
     "not run: the supply is low",
     "not run: a reader is dead",
 )

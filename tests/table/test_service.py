@@ -245,7 +245,8 @@ def test_the_lid_stops_the_motor_of_a_self_test(open_table: OpenTable) -> None:
     table.do("lid", to="open", force=True)
     report = until(lambda: not (told := table.ask("selftest"))["running"] and told, "the self-test's end")
     assert table.motor_is_off()
-    assert "motor" in [row[0] for row in report["items"] if not row[1]]
+    [motor] = [row for row in report["items"] if row[0] == "motor"]
+    assert motor[1:3] == [False, "stopped: the lid was opened"]
 
 
 @pytest.mark.parametrize("how", ["leave", "tamper"])

@@ -151,6 +151,14 @@ def test_learning_goes_on_where_it_was_stopped(tablectl: Tablectl, table: Table,
     assert done.rows[0]["dice"] == TAGS
 
 
+def test_learning_that_is_refused_leaves_nothing_behind(tablectl: Tablectl, table: Table, tmp_path: Path) -> None:
+    port = ("--port", table.port, "--out", str(tmp_path / "set.json"))
+    assert tablectl("dice", "learn", "--port", "/nowhere", *port[2:], "--serial", "A-l7").code == 2
+    assert list(tmp_path.glob("set.json*")) == []
+    # The serial is corrected: that is no other set.
+    assert tablectl("dice", "learn", *port, "--serial", "A-17", "--auto").code == 0
+
+
 @pytest.mark.parametrize("broken", ["[]", "{}", '{"format": 1, "serial": "A", "eye": 1, "dice": [[1]]}', "no"])
 def test_a_broken_part_is_named(tablectl: Tablectl, tmp_path: Path, broken: str) -> None:
     (tmp_path / "set.json.part").write_text(broken)

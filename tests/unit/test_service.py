@@ -200,7 +200,7 @@ def run_selftest(monkeypatch: pytest.MonkeyPatch, may_move: bool = True, **parts
 
     board = Part(
         reader=Part(survey=look, scan=scan, gains=(33, 23, 18)),
-        lid=Part(active=parts.get("lid", True)),
+        lid=Part(active=parts.get("lid", True), moved=parts.get("moved", not parts.get("lid", True))),
         tamper=Part(active=parts.get("tamper", True)),
         button=Part(active=parts.get("button", False)),
         service=Part(active=False),
@@ -266,6 +266,12 @@ def test_each_part_that_is_wrong_is_named(
 ) -> None:
     rows = run_selftest(monkeypatch, **parts)
     assert {item for item, row in rows.items() if not row[0]} == failing
+
+
+def test_a_lid_opened_in_the_midst_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = run_selftest(monkeypatch, moved=True, shaker=Motor(700, 4, False))
+    assert rows["motor"][:2] == [False, "stopped: the lid was opened"]
+    assert [item for item, row in rows.items() if not row[0]] == ["motor"]
 
 
 def test_the_motor_stays_off_over_an_open_lid_and_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
