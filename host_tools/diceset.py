@@ -17,7 +17,7 @@ from dragoneye.config import DICE_FORMAT, dice_set_of
 from dragoneye.errors import BadInput
 from dragoneye.rules import reading
 from dragoneye.text import show
-from host_tools.i18n import _
+from host_tools.i18n import _, controller
 
 WARN_AFTER = timedelta(hours=23)
 ALARM_AFTER = timedelta(hours=24)
@@ -84,10 +84,13 @@ class DiceSet:
             for faces in found.dice:
                 for uid in faces:
                     reading.check_uid(uid)
-        except (KeyError, TypeError, AttributeError) as error:
+        except KeyError as error:
+            words = _("{path} is no dice set: {entry} is missing")
+            raise BadInput(words.format(path=path, entry=error.args[0])) from None
+        except (TypeError, AttributeError) as error:
             raise BadInput(_("{path} is no dice set: {error}").format(path=path, error=repr(error))) from None
         except ValueError as error:
-            raise BadInput(f"{path}: {error}") from None
+            raise BadInput(f"{path}: {controller(str(error))}") from None
         return found
 
 

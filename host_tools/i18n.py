@@ -71,8 +71,12 @@ def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
     filled = [text for text in entries if isinstance(text, str) and _FILLED.search(text)]
     # The one with the most words of its own first: "%s: %s is %s" fits nearly anything.
     filled.sort(key=lambda text: len(_FILLED.sub("", text)), reverse=True)
+    # A number is digits: else "%d to %d characters" would fit a sentence that ends so.
     return [
-        (re.compile(_FILLED.sub("(.*)", re.escape(text)), re.DOTALL), _FILLED.sub("%s", entries[text]))
+        (
+            re.compile(re.escape(text).replace("%d", r"(-?\d+)").replace("%s", "(.*)"), re.DOTALL),
+            _FILLED.sub("%s", entries[text]),
+        )
         for text in filled
     ]
 

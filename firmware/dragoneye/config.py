@@ -156,8 +156,10 @@ def _check_part(name, given, roles):
             least, most = _PARTS[name][key]
             _check_whole("%s.%s" % (name, key), given.get(key), least, most)
         if name == "motor" and not given["off_max_ma"] <= given["moving_min_ma"] < given["stalled_min_ma"]:
-            words = "motor.moving_min_ma is %d; allowed: from off_max_ma up to below stalled_min_ma"
-            raise BadInput(words % given["moving_min_ma"])
+            raise BadInput(
+                "motor.moving_min_ma is %d; allowed: from off_max_ma up to below stalled_min_ma"
+                % given["moving_min_ma"]
+            )
     else:
         _check_text(name, given)
 

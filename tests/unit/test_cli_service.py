@@ -316,6 +316,33 @@ def test_a_time_of_issue_that_is_none_is_named(tablectl: Tablectl, set_file: Pat
 # -- faults ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"dice": [TAGS[0], ["ZZ", *TAGS[1][1:]], TAGS[2]]}, "la etiqueta ZZ no tiene 8 o 14 dígitos hexadecimales"),
+        ({"dice": [TAGS[0][:5], *TAGS[1:]]}, "el dado 1 tiene 5 etiquetas; hacen falta seis"),
+        ({"dice": [TAGS[0], TAGS[0], TAGS[2]]}, f"la etiqueta {TAGS[0][0]} está dos veces"),
+        ({"dice": ...}, "falta dice"),
+    ],
+)
+def test_what_is_wrong_with_a_dice_set_in_spanish(
+    tablectl: Tablectl, tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    data = {"format": 1, "serial": "A", "name": "", "issued": "2026-11-30T08:00:00Z", "eye": 1, "dice": TAGS, **change}
+    path = tmp_path / "set.json"
+    path.write_text(json.dumps({key: value for key, value in data.items() if value is not ...}))
+    assert said in tablectl("dice", "show", str(path), "--lang", "es").refusal()
+
+
+def test_a_message_that_ends_like_another_one_is_translated_as_what_it_is() -> None:
+    i18n.set_language("es")
+    try:
+        said = i18n.controller('void: reason is ""; allowed: 1 to 120 characters without control characters')
+        assert said == 'void: reason es ""; se permite: de 1 a 120 caracteres sin caracteres de control'
+    finally:
+        i18n.set_language("en")
+
+
 @pytest.mark.parametrize("language", ["en", "es"])
 @pytest.mark.parametrize("code", codes.FAULTS)
 def test_every_fault_has_a_remedy_in_both_languages(code: str, language: str) -> None:

@@ -4,6 +4,8 @@ A registry maps a tag's UID (upper-case hex) to (die 0..2, face 1..6): the numbe
 tag. A die shows 7 less the face that lies on the reader.
 """
 
+from dragoneye.errors import BadInput
+
 # Void reasons; the protocol's table gives the words.
 FOREIGN_TAG = "foreign_tag"
 UNRESOLVED = "unresolved"
@@ -18,27 +20,27 @@ UID_DIGITS = (8, 14)
 
 
 def check_uid(uid):
-    """Raises ValueError unless `uid` is one of 4 or 7 bytes (ISO 14443-3, single and double size) as upper-case hex."""
+    """Raises BadInput unless `uid` is one of 4 or 7 bytes (ISO 14443-3, single and double size) as upper-case hex."""
     if not isinstance(uid, str) or len(uid) not in UID_DIGITS or not all(char in "0123456789ABCDEF" for char in uid):
-        raise ValueError("tag %s is not 8 or 14 hex digits" % uid)
+        raise BadInput("tag %s is not 8 or 14 hex digits" % uid)
 
 
 def registry_of(dice):
     """The registry {uid: (die, face)} of a configuration's `dice`: three lists of six UIDs, for the faces 1 to 6.
 
-    Raises ValueError when a UID is none or is there twice, or when a list is short.
+    Raises BadInput when a UID is none or is there twice, or when a list is short.
     """
     registry = {}
     if len(dice) != 3:
-        raise ValueError("there are %d dice; three are needed" % len(dice))
+        raise BadInput("there are %d dice; three are needed" % len(dice))
     for die, faces in enumerate(dice):
         if len(faces) != 6:
-            raise ValueError("die %d has %d tags; six are needed" % (die + 1, len(faces)))
+            raise BadInput("die %d has %d tags; six are needed" % (die + 1, len(faces)))
         for face, uid in enumerate(faces, 1):
             uid = uid.upper() if isinstance(uid, str) else uid
             check_uid(uid)
             if uid in registry:
-                raise ValueError("tag %s is there twice" % uid)
+                raise BadInput("tag %s is there twice" % uid)
             registry[uid] = (die, face)
     return registry
 
