@@ -25,8 +25,12 @@ from host_tools.web.hub import Hub, NotLinked, Snapshot, Unknown
 
 Message = dict[str, Any]
 
-# What is in protocol.REQUESTS and not at the console: `dice` is for `tablectl dice`, which learns the tags.
-_NOT_HERE = ("hello", "dice", "maintenance", "status", "stats")
+# The requests of protocol.REQUESTS that are at the console; the others are commands' (`dice`, `verify`, ...).
+REQUESTS = (
+    *("open", "shaker", "bets", "leave", "close", "shake", "unlock", "finish"),
+    *("void", "resume", "manual", "confirm", "clear", "changed", "end"),
+    *("test", "selftest", "sensors"),
+)
 # Done twice they do what they do once. The others are refused when the table has moved on since the page was seen.
 _ANY_TIME = ("bets", "leave", "shaker", "sensors", "selftest")
 _KEPT = 200
@@ -88,15 +92,14 @@ def role_of(name: str) -> str:
     """Whose request it is, one of protocol's roles. Raises BadInput for one that is not at the console."""
     if name in ("tiles", "lid"):
         return protocol.DEALER
-    if name not in protocol.REQUESTS or name in _NOT_HERE:
+    if name not in REQUESTS:
         raise BadInput(_("there is no action {name}").format(name=show(name)))
     return str(protocol.REQUESTS[name][0])
 
 
 def actions(role: str) -> list[str]:
     """What a role may do at the console."""
-    names = [name for name in protocol.REQUESTS if name not in _NOT_HERE]
-    return [name for name in (*names, "tiles") if role_of(name) in MAY[role]]
+    return [name for name in (*REQUESTS, "tiles") if role_of(name) in MAY[role]]
 
 
 def watched(snapshot: Snapshot, role: str) -> Message:

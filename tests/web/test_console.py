@@ -73,7 +73,7 @@ def test_the_console_says_what_may_be_done(served: Served) -> None:
 
 
 def test_every_request_that_is_not_for_another_program_is_at_the_console() -> None:
-    elsewhere = {"hello", "status", "stats", "dice", "maintenance"}
+    elsewhere = {"hello", "status", "stats", "dice", "maintenance", "verify"}
     found = {name for role in access.ROLES for name in actions(role)}
     assert found == set(protocol.REQUESTS) - elsewhere | {"tiles"}
     for name in found & set(protocol.REQUESTS):
