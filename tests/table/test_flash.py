@@ -90,7 +90,7 @@ def plays(table: Table, folder: Path) -> str:
     """Play a round; the build that runs."""
     folder.mkdir(exist_ok=True)
     table.do("settle", ms=SETTLE_MS)
-    played = Played(table, folder, "nj")
+    played = Played(table, folder / "rounds.db", "nj")
     assert played.play([1, 2, 3])[0]["status"] == "settled"
     build = str(played.device.table["build"])
     played.check_record()
@@ -259,7 +259,7 @@ def test_a_firmware_that_was_copied_by_hand_is_replaced(tablectl: Tablectl, tmp_
 
 
 def test_an_open_round_is_not_broken_off(tablectl: Tablectl, ready: Table, tmp_path: Path) -> None:
-    played = Played(ready, tmp_path, "nj")
+    played = Played(ready, tmp_path / "rounds.db", "nj")
     played.begin()
     played.device.close()
     boots = ready.state()["boots"]
@@ -272,7 +272,7 @@ def test_an_open_round_is_not_broken_off(tablectl: Tablectl, ready: Table, tmp_p
 
 
 def test_a_round_that_is_opened_ends_a_verification(tablectl: Tablectl, ready: Table, tmp_path: Path) -> None:
-    played = Played(ready, tmp_path, "nj")
+    played = Played(ready, tmp_path / "rounds.db", "nj")
     with pytest.raises(link.Refused, match="E_STATE"):
         played.ask("verify")
     assert played.ask("verify", seed="0123456789abcdef")["running"]
@@ -440,7 +440,7 @@ def test_verify_names_what_differs(tablectl: Tablectl, ready: Table, tmp_path: P
 
 
 def test_verifying_keeps_the_loop_free(tablectl: Tablectl, ready: Table, tmp_path: Path) -> None:
-    played = Played(ready, tmp_path, "nj")
+    played = Played(ready, tmp_path / "rounds.db", "nj")
     assert played.ask("verify", seed="0123456789abcdef")["running"]
     # Other requests are answered meanwhile.
     assert played.ask("status")["state"] == "IDLE"
