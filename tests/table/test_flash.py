@@ -463,6 +463,7 @@ def test_mip_installs_the_package_and_the_table_comes_up(tmp_path: Path) -> None
 
         mpremote("mip", "install", "--target", "", str(flash_package.PACKAGE))
         mpremote("reset")
+        board_files.wait_for_table(table.port)
         assert plays(table, tmp_path / "one") == "unknown"
 
 
