@@ -30,7 +30,7 @@ DROPPED = -1
 
 
 # MicroPython gives a file system's error as its number only.
-_ERRNO = {5: "input/output error", 28: "no space left"}
+_ERRNO = {5: "input/output error", 19: "no such device", 28: "no space left", 84: "the file system is damaged"}
 
 
 def _nothing():
@@ -45,7 +45,7 @@ def _why(error):
     """An OSError in words."""
     if len(error.args) > 1:
         return error.args[1]
-    return _ERRNO.get(error.errno, str(error))
+    return _ERRNO.get(error.errno, "error %d of the file system" % error.errno)
 
 
 class Controller:

@@ -28,8 +28,8 @@ ARMED = {**LONG_SHAKE, "watchdog_ms": 2000}
 # while the dice are read).
 FLAWED = f"""
 import asyncio, machine, time
-from dragoneye import app
-from {drivers} import board, console, shaker
+from dragoneye import app, selftest, signals
+from {drivers} import board, console, readers, shaker
 
 shakers = []
 spent = []
@@ -96,6 +96,7 @@ TASKS = {
     "output": 'once(console.Console, "write_some", fail)',
     "table": 'once(app.App, "_inputs", fail)',
     "memory": 'once(app.App, "_collect", fail)',
+    "signals": 'once(signals.Signals, "show", fail)',
     "shaker": 'once(shaker.Shaker, "milliamps", fail)',
     "reader": "app.App._read = flawed_read",
 }
@@ -131,6 +132,32 @@ def test_an_exception_in_any_task_stops_the_motor_and_latches_a_fault(
     assert (stored["round"], stored["voids"]) == (number, 1)
     assert table.bench.state()["boots"] == 1
     table.check_record()
+
+
+SERVICE_TASKS = {
+    "selftest": ('once(selftest, "free_memory", fail, always)', "selftest", {"start": True}),
+    "survey": ('once(readers.Readers, "survey", fail, always)', "sensors", {}),
+    "maintenance": ('once(board, "restart_for_maintenance", fail, always)', "maintenance", {}),
+}
+
+
+@pytest.mark.parametrize("task", sorted(SERVICE_TASKS))
+def test_an_exception_in_a_service_task_latches_a_fault(open_table: OpenTable, tmp_path: Path, task: str) -> None:
+    flaw, request, fields = SERVICE_TASKS[task]
+    table = open_table(firmware=flawed(tmp_path, "def always():\n    return True\n\n\n" + flaw))
+    if task != "maintenance":
+        table.ask("test", on=True)
+    table.ask(request, **fields)
+    until(lambda: table.device.refresh().get("fault") == "TASK", "the fault")
+    assert table.motor_is_off()
+    (fault,) = table.records("fault")
+    assert (fault["code"], fault["set"]) == ("TASK", True)
+    assert fault["detail"].startswith(task)
+    table.ask("clear", code="TASK")
+    if task != "maintenance":
+        table.ask("test", on=False)
+    assert table.play([1, 2, 3])[0]["status"] == "settled"
+    assert table.bench.state()["boots"] == 1
 
 
 @pytest.mark.parametrize(

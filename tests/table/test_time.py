@@ -143,8 +143,10 @@ def test_the_tick_counter_wraps_in_the_middle_of_a_phase(open_table: OpenTable, 
     assert 0 <= ticks[0] <= ticks[-1] <= boot
 
 
-def test_the_host_stamps_utc_whatever_year_the_table_lives_in(table: Played) -> None:
+def test_the_host_stamps_utc_whatever_year_the_table_lives_in(open_table: OpenTable) -> None:
+    # The table sends its first records as soon as it is there.
     before = utc_now()
+    table = open_table()
     # The virtual Pico's clock begins in 2021, as the real one's does.
     table.play([1, 2, 3])
     table.restart()
