@@ -369,6 +369,54 @@ def test_the_lockout_holds_at_the_table_and_a_held_button_shakes_once(open_table
     assert len([edge for edge in table.bench.state()["edges"] if edge["duty"]]) == 3
 
 
+# Counts collections, and those while the motor runs or the dice settle and are read.
+COLLECTIONS = """
+collections = [0, 0]
+good_gc = app.gc
+stats = app.App._stats
+
+
+class Gc:
+    mem_free = good_gc.mem_free
+
+    @staticmethod
+    def collect():
+        collections[0] += 1
+        if moving() or (apps and apps[0].controller.table.state in ("SETTLING", "READING")):
+            collections[1] += 1
+        good_gc.collect()
+
+
+apps = []
+
+
+def counted(self):
+    apps[:] = [self]
+    return dict(stats(self), collections=list(collections))
+
+
+app.gc = Gc
+app.App._stats = counted
+"""
+CARELESS = """
+app.App._collect = lambda self, waited_ms: app.gc.collect()
+"""
+
+
+@pytest.mark.parametrize("careless", [False, True])
+def test_nothing_is_collected_while_the_dice_roll(open_table: OpenTable, tmp_path: Path, careless: bool) -> None:
+    """Of the collections that the program asks for; a careless one is seen."""
+    more = {"profile": {"jolt_ms": 400, "rest_ms": 10}, "settings": {"settle_ms": 600}}
+    table = open_table(firmware=flawed(tmp_path, COLLECTIONS + (CARELESS if careless else "")), more=more)
+    table.begin([1, 2, 3])
+    before = table.ask("stats")["collections"]
+    table.shake()
+    all_of_them, rolling_ones = table.ask("stats")["collections"]
+    # One just before the shake, at least.
+    assert all_of_them > before[0]
+    assert (rolling_ones > 0) == careless
+
+
 # Something that makes a record happens right after the pulse of the lock has begun.
 DISTURBED = """
 from dragoneye.drivers import lock
