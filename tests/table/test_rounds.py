@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from boards.virtual import prng
+from boards.virtual.model import default_tags
 from dragoneye import protocol
 from dragoneye.protocol import (
     BETTING,
@@ -584,3 +585,17 @@ def test_a_lid_that_is_forced_ends_the_round_all_the_same(table: Played) -> None
     with pytest.raises((Refused, LinkError)):
         table.ask("bets", position=4, wagers={"odd": 100})
     assert table.finish()["round"] == number
+
+
+def test_a_cloned_tag_is_taken_for_its_original(table: Played) -> None:
+    """What the README says of it: by its UID alone it cannot be told. Beside its original's die it voids the roll."""
+    clone = default_tags()[1][6 - 5]
+    table.do("fault", name="foreign", uid=clone, rolls=None)
+    table.begin([3, 1, 6])
+    assert table.shake(LOCKED, VOID, FAULT) == VOID
+    table.do("fault", name="missing", die=1, rolls=None)
+    table.do("place", dice=[3, 1, 6])
+    table.do("next", dice=[3, 1, 6])
+    assert table.shake(LOCKED, VOID, FAULT) == LOCKED
+    stored = table.finish()
+    assert (stored["status"], stored["result"]["dice"]) == ("settled", [3, 5, 6])
