@@ -32,6 +32,7 @@ ENTER_S = 5.0
 # How long a board that ends its program again and again is tried to be stopped.
 INSIST_S = 60.0
 SILENT_S = 20.0
+BLINK_S = 3.0
 
 
 class RoundOpen(BadInput):
@@ -147,8 +148,8 @@ class BoardFiles:
     def __init__(self, port: str, insist: bool = False) -> None:
         self.port = port
         self.ran = False
-        # A busy port, or none, is told at once.
-        SerialTransport(port).close()
+        # A busy port, or none, is told soon; that of a board that resets again and again is there now and then.
+        wait_for_port(port, BLINK_S if insist else 0.0)
         end = time.monotonic() + INSIST_S
         silent_end = time.monotonic() + SILENT_S
         while True:
