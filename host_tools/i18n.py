@@ -69,8 +69,8 @@ def _patterns(language: str) -> list[tuple[re.Pattern[str], str]]:
     """The controller's messages that have something filled in: what they look like, and their translation."""
     entries: dict[Any, str] = getattr(_catalogue_of(language), "_catalog", {})
     filled = [text for text in entries if isinstance(text, str) and _FILLED.search(text)]
-    # The one with the most words of its own first: "%s: %s is %s" fits nearly anything.
-    filled.sort(key=lambda text: len(_FILLED.sub("", text)), reverse=True)
+    # Those that begin with words of their own first, then by how many they have: "%s: %s is %s" fits nearly anything.
+    filled.sort(key=lambda text: (not text.startswith("%"), len(_FILLED.sub("", text))), reverse=True)
     # A number is digits: else "%d to %d characters" would fit a sentence that ends so.
     return [
         (

@@ -8,7 +8,7 @@ from dragoneye.journal import Journal
 from dragoneye.rules import packs, reading
 
 journal.SEGMENT_RECORDS = 8
-DICE = [["E0" + str(die) + str(face) for face in range(1, 7)] for die in (1, 2, 3)]
+DICE = [["04E00000000" + str(die) + "0" + str(face) for face in range(1, 7)] for die in (1, 2, 3)]
 PACK = packs.load("nj")
 now = 1000
 seq = 0
