@@ -49,7 +49,6 @@ def test_a_dead_tag_below_is_void_even_when_a_leaning_neighbour_is_heard_alone(t
     table.begin([3, 2, 4])
     assert table.shake(LOCKED, VOID) == VOID
     assert table.device.state["void"] == "die_missing"
-    assert reading(table)["missing"] == [1, 0, 0]
 
 
 def test_what_stats_tell_of_the_dice_waits_for_the_lid(table: Played) -> None:
