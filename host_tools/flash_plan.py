@@ -8,7 +8,6 @@ which serve every firmware and are each replaced by a rename.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -175,11 +174,3 @@ def _old_layout(board: Board) -> Iterator[Step]:
     old = [path for path in board.folders if path == "/dragoneye" or path.startswith("/dragoneye/")]
     for folder in sorted(old, reverse=True):
         yield Step("rmdir", folder)
-
-
-def named_build(manifest: bytes) -> str:
-    """The build that a slot's manifest names; "" when it cannot be read."""
-    try:
-        return str(json.loads(manifest)["build"])
-    except (ValueError, KeyError, TypeError):
-        return ""

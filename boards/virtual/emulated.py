@@ -583,11 +583,6 @@ class EmulatedPico:
         """Cut the power at the `at`-th program or erase of the file system from now on, as flash.FileFlash does."""
         self._cut = None if at is None else {"at": at, "torn": torn, "only": only}
 
-    def power_cut(self) -> None:
-        """The chip loses its power now; what lies on the table goes on in `table.saved()`."""
-        self.powered = False
-        self._simulator.stop()
-
     def _was_reset(self, cause: ResetCause) -> None:
         self.boots += 1
         self.last_cause = cause
