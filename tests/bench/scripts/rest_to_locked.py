@@ -47,7 +47,7 @@ table.tick = marked_tick
 async def main():
     running = asyncio.create_task(table_app.run())
     await asyncio.sleep_ms(100)
-    for name, fields in (("open", {"shaker": 1}), ("close", {}), ("shake", {"jolts": 0})):
+    for name, fields in (("open", {"shaker": 1, "note": ""}), ("close", {}), ("shake", {"jolts": 0})):
         table.request(name, fields, table_app.clock.now())
         await asyncio.sleep_ms(20)
     while "lock" not in marks:
