@@ -46,6 +46,8 @@ async def held(readers):
 
 async def first(chip):
     """What the first UID takes when the field is on already and nobody asks whether there are more: as others do."""
+    # The tags that the last pass has put to sleep forget it while the field is off.
+    await asyncio.sleep_ms(10)
     chip._put(mfrc522._FIELD_ON)
     await asyncio.sleep_ms(10)
     start = time.ticks_us()
