@@ -8,6 +8,7 @@ import json
 import time
 
 from dragoneye import app, round
+from dragoneye.protocol import check_request
 
 table_app = app.App()
 table = table_app.controller.table
@@ -47,8 +48,9 @@ table.tick = marked_tick
 async def main():
     running = asyncio.create_task(table_app.run())
     await asyncio.sleep_ms(100)
-    for name, fields in (("open", {"shaker": 1, "note": ""}), ("close", {}), ("shake", {"jolts": 0})):
-        table.request(name, fields, table_app.clock.now())
+    for name, fields in (("open", {"shaker": 1}), ("close", {}), ("shake", {"jolts": 0})):
+        name, checked = check_request(dict(fields, q=name))
+        table.request(name, checked, table_app.clock.now())
         await asyncio.sleep_ms(20)
     while "lock" not in marks:
         await asyncio.sleep_ms(5)

@@ -6,14 +6,15 @@ Prints "shake" and waits a moment; then the verdict: the reason of a void roll, 
 import asyncio
 
 from dragoneye import app
-from dragoneye.protocol import CLOSED, FAULT, LOCKED, VOID
+from dragoneye.protocol import CLOSED, FAULT, LOCKED, VOID, check_request
 
 table_app = app.App()
 table = table_app.controller.table
 
 
 def ask(name, **fields):
-    table.request(name, fields, table_app.clock.now())
+    name, checked = check_request(dict(fields, q=name))
+    table.request(name, checked, table_app.clock.now())
 
 
 async def main():
