@@ -117,7 +117,7 @@ def test_a_ring_that_cannot_be_is_a_fault_of_the_configuration(tmp_path: Path, p
         wait_for_table(table.port)
         state = greet(table.port)[1]
         assert (state["state"], state["fault"]) == ("FAULT", "CONFIG")
-        assert f"/board.json: ring.pixels is {pixels}; allowed: 8 to 24" in state["detail"]
+        assert f"/board.json: ring.pixels is {pixels}; allowed: a whole number from 8 to 24" in state["detail"]
 
 
 def test_a_board_at_its_prompt_is_configured(tablectl: Tablectl, tmp_path: Path, file: str) -> None:

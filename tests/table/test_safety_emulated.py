@@ -18,7 +18,7 @@ LID_TO_LOW_US = 5000
 RESET_TO_HELLO_US = 2_000_000
 # The timer that looks after a jolt comes every 100 ms and needs two looks.
 ATTENDED_US = 210_000
-WATCHDOG_MS = 1500
+WATCHDOG_MS = 2000
 SHAKE = {"profile": {"jolt_ms": 300, "rest_ms": 60, "ramp_ms": 40}}
 
 
