@@ -110,8 +110,8 @@ class Meter:
 class MeteredJournal(Journal):
     """A journal that says how long its writes take, from the record's making to the last page, and its erases."""
 
-    def __init__(self, folder, fold, initial):
-        super().__init__(folder, fold, initial)
+    def __init__(self, folder, fold, initial, key=None):
+        super().__init__(folder, fold, initial, key)
         self.meter = Meter(lambda: 0)
 
     def append(self, kind, data, boot, ticks):

@@ -493,8 +493,8 @@ class Controller:
             return None
         self._sent += 1
         self._resend_at = now + RESEND_MS
-        text, link = stored
-        return self._frame_text('{"ev":%s,"h":"%s"}' % (text, link))
+        text, link, tag = stored
+        return self._frame_text('{"ev":%s,"h":"%s"%s}' % (text, link, ',"m":"%s"' % tag if tag else ""))
 
     def _frame(self, value):
         return self._frame_text(dumps(value))

@@ -5,6 +5,8 @@ its head: {"first", "prev", "acked", "state"}, where `state` is the fold of ever
 one segment only, and `acked` what a host had stored by then, so that a boot may remove the oldest. Every further line
 is a record {"id", "k", "b", "t", "d"}: running id, kind, boot number, milliseconds since that boot, data. Each line
 ends with " " and its hash: SHA-256 over the previous record's hash and the line's JSON, the first 16 bytes in hex.
+With a journal key a record's line goes on with " " and its tag: HMAC-SHA-256 of that hash, the first 8 bytes in hex.
+Nobody here checks it: it is the host's proof. As the hash covers all records before, so does one tag.
 Heads hang on the chain of records but are no links of it: a host that has only the records can follow it.
 Files are opened for each append and closed again: littlefs commits at close, all or nothing. What takes longest of an
 append, the erase of a block that the file's last one is copied into, may be done ahead (`prepare`).
@@ -15,6 +17,7 @@ import hashlib
 import json
 import os
 
+from dragoneye.mac import Mac
 from dragoneye.text import dumps
 
 SEGMENT_RECORDS = 64
@@ -27,7 +30,7 @@ GENESIS = "0" * 32
 # littlefs on the Pico: a file's blocks.
 BLOCK = 4096
 # What the longest record needs: a result with all wagers of seven positions.
-RECORD_MAX = 1200
+RECORD_MAX = 1220
 # Read at once while lines are looked for: readline would fetch byte by byte.
 CHUNK = 512
 # So much is looked through at most before others get their turn.
@@ -45,7 +48,12 @@ def chain(previous, text):
 
 
 def _checked(line, previous):
-    """(JSON text, hash) of one stored line. Raises ValueError saying what is wrong."""
+    """(JSON text, hash, tag or "") of one stored line. Raises ValueError saying what is wrong."""
+    tag = b""
+    # Without a tag there is a digit of the hash.
+    if line[-17:-16] == b" ":
+        tag = line[-16:]
+        line = line[:-17]
     if len(line) < 34 or line[-33:-32] != b" ":
         raise ValueError("the line is cut short")
     try:
@@ -53,9 +61,19 @@ def _checked(line, previous):
         stored = line[-32:].decode()
     except (UnicodeError, ValueError):
         raise ValueError("the line is not text")
-    if previous is not None and chain(previous, text) != stored:
+    if chain(previous, text) != stored:
         raise ValueError("the hash differs")
-    return text, stored
+    try:
+        binascii.unhexlify(tag)
+        return text, stored, tag.decode()
+    except (UnicodeError, ValueError):
+        raise ValueError("the tag is not hexadecimal")
+
+
+def _hash_of(line):
+    """The hash of a record's line that was checked before."""
+    end = -17 if line[-17:-16] == b" " else len(line)
+    return line[:end][-32:].decode()
 
 
 def _lines(file):
@@ -103,12 +121,14 @@ def _is_segment(name):
 class Journal:
     """The journal in `folder`, with `fold(state, record)` giving the state after a record.
 
-    `initial` is the state before any record. Both are pure; records and state are JSON.
+    `initial` is the state before any record. Both are pure; records and state are JSON. `key` is the journal key, or
+    None: records are not tagged then.
     """
 
-    def __init__(self, folder, fold, initial):
+    def __init__(self, folder, fold, initial, key=None):
         self.folder = folder
         self._fold = fold
+        self._mac = None if key is None else Mac(key)
         self.state = initial()
         self.head = GENESIS
         self.last_id = 0
@@ -166,9 +186,12 @@ class Journal:
                         self._fall_back(first)
                     raise Damaged("segment %d, line %d: %s" % (first, number, error))
                 if not line.endswith(b"\n"):
-                    # The line is whole, only its end is another byte.
+                    # The line is whole, only its end is another byte, or its tag is missing.
                     self._size = end
-                    self._cut(path, line[:-1] + b"\n")
+                    line = line[:-1]
+                    if number > 1 and line[-17:-16] != b" ":
+                        line += self._tag(self.head).encode()
+                    self._cut(path, line + b"\n")
                     self._ends.append(self._size)
                     return True
                 end += len(line)
@@ -219,7 +242,7 @@ class Journal:
             self.acked = head.get("acked", 0)
             self._count = 0
             return
-        text, stored = _checked(line, self.head)
+        text, stored, _tag = _checked(line, self.head)
         record = json.loads(text)
         if record["id"] != self.last_id + 1:
             raise ValueError("record %d stands where %d should" % (record["id"], self.last_id + 1))
@@ -262,7 +285,7 @@ class Journal:
             self._begin(record["id"])
         text = dumps(record)
         stored = chain(self.head, text)
-        line = ("%s %s\n" % (text, stored)).encode()
+        line = ("%s %s%s\n" % (text, stored, self._tag(stored))).encode()
         if self._file is None:
             self._open(b"")
         file = self._file
@@ -283,6 +306,10 @@ class Journal:
         self._count += 1
         self.appends += 1
         return record
+
+    def _tag(self, stored):
+        """What follows a record's hash on its line."""
+        return "" if self._mac is None else " " + binascii.hexlify(self._mac.digest(stored.encode())[:8]).decode()
 
     def _open(self, begun):
         """Open the newest segment for the next record and write `begun` already."""
@@ -390,7 +417,7 @@ class Journal:
         return first, self._other_ends
 
     def line(self, record_id):
-        """(JSON text, hash) of the record, or None when it is not here (any more).
+        """(JSON text, hash, tag or "") of the record, or None when it is not here (any more).
 
         Raises Damaged when what is stored does not fit the record before it.
         """
@@ -407,14 +434,14 @@ class Journal:
         before = data[: ends[place - 1] - begin - 1].lstrip(b" ")
         line = data[ends[place - 1] - begin : -1].lstrip(b" ")
         try:
-            previous = json.loads(before[:-33].decode())["prev"] if place == 1 else before[-32:].decode()
-            text, stored = _checked(line, previous)
+            previous = json.loads(before[:-33].decode())["prev"] if place == 1 else _hash_of(before)
+            text, stored, tag = _checked(line, previous)
             # The hash has told that it is a record; to parse it would take the Pico some milliseconds.
             if '"id":%d,' % record_id not in text and '"id":%d}' % record_id not in text:
                 raise ValueError("another record stands there")
         except (ValueError, KeyError, TypeError) as error:
             raise Damaged("record %d in segment %d: %s" % (record_id, first, error))
-        return text, stored
+        return text, stored, tag
 
     def restart(self, last_id):
         """Set every segment aside (kept as .bad until the next time) and go on after `last_id` with the same state.

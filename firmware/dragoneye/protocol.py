@@ -8,7 +8,8 @@ What a frame's object holds:
     host to device    {"q": request, fields...}         answered once by {"re": seq of the request, ...}
                       {"ack": event id}                 all events up to this one are stored; not answered
     device to host    {"re": seq, "ok": {...}} or {"re": seq, "err": code, "why": words or "", "state": state}
-                      {"ev": record, "h": chain hash}   sent again until acknowledged, in order
+                      {"ev": record, "h": chain hash, "m": tag}   sent again until acknowledged, in order; "m" where
+                                                        the table has a journal key: see journal.py
                       {"st": {...}}                     the live state; may be lost, the next one corrects it
                       {"hello": {...}}                  sent unasked while no host has said hello
 

@@ -287,20 +287,24 @@ IDENTITY = {"firmware": "0.0", "build": "test", "board": "none", "uid": "U1"}
 class Desk(Steps):
     """A Controller with its journal in `folder`, and the host's end of a line that loses nothing."""
 
-    def __init__(self, folder: Path, pack: str | Any = "nj", now: int = 1000, trouble: Any = None) -> None:
+    def __init__(
+        self, folder: Path, pack: str | Any = "nj", now: int = 1000, trouble: Any = None, key: bytes | None = None
+    ) -> None:
         self.folder = folder
+        self.key = key
         self.pack = pack_named(pack) if isinstance(pack, str) else pack
         self.now = now
         self.seq = 0
         self.events: list[Json] = []
         self.hashes: list[str] = []
+        self.tags: list[str] = []
         self.other: list[Json] = []
         self._fetched = 0
         self.boot(trouble)
 
     def boot(self, trouble: Any = None) -> None:
         """Start (again) from what lies in the folder."""
-        self.journal = Journal(str(self.folder), round.fold, round.initial)
+        self.journal = Journal(str(self.folder), round.fold, round.initial, self.key)
         self.controller = Controller(
             self.journal, self.pack, REGISTRY, EYE, {}, IDENTITY, "power", self.now, trouble=trouble
         )
@@ -348,6 +352,7 @@ class Desk(Steps):
         elif not self.events or value["ev"]["id"] > self.events[-1]["id"]:
             self.events.append(value["ev"])
             self.hashes.append(value["h"])
+            self.tags.append(value.get("m", ""))
 
     def ask(self, name: str, **fields: Any) -> Any:
         """Request and answer. Raises Refused."""

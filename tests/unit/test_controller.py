@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from pathlib import Path
 from typing import Any
@@ -1038,6 +1039,27 @@ def test_a_cable_that_is_pulled_leaves_nothing_behind(desk: Desk) -> None:
     assert desk.code("status") == "E_HELLO"
     desk.hello(desk.journal.last_id)
     desk.ask("status")
+
+
+# -- the journal key -------------------------------------------------------------------------------------------------
+
+
+def test_each_event_is_sent_with_its_tag_where_there_is_a_journal_key(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.hello()
+    desk.play([1, 2, 3])
+    desk.fetch()
+    untagged = len(desk.events)
+    assert desk.tags == [""] * untagged
+    desk.key = bytes(range(32))
+    desk.boot()
+    desk.hello(last_event=desk.known, last_round=1)
+    desk.play([3, 3, 3])
+    desk.fetch()
+    follow(desk)
+    assert len(desk.events) > untagged
+    for stored, tag in zip(desk.hashes[untagged:], desk.tags[untagged:], strict=True):
+        assert tag == hmac.new(desk.key, stored.encode(), "sha256").hexdigest()[:16]
 
 
 # -- weeks -----------------------------------------------------------------------------------------------------------

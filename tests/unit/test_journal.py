@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hmac
 import io
 import json
 import os
 import random
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +19,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from dragoneye import journal
+from dragoneye import journal, mac
 from dragoneye.journal import Damaged, Journal
 
 Json = dict[str, Any]
@@ -37,8 +39,13 @@ def fill(log: Any, count: int) -> None:
         log.append("odd" if number % 2 else "even", {"value": number, "note": "é\U0001f409" * (number % 3)}, 1, number)
 
 
+KEY = bytes(range(32))
+# The key of every journal in a test that asks for `small`.
+keys: dict[str, bytes | None] = {"journal": None}
+
+
 def new(folder: Path) -> Any:
-    return Journal(str(folder), fold, initial)
+    return Journal(str(folder), fold, initial, keys["journal"])
 
 
 def loaded(folder: Path) -> Any:
@@ -51,13 +58,18 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.glob("j*.log"))
 
 
-def lines_of(log: Any) -> list[tuple[str, str]]:
+def tag_of(stored: str, key: bytes = KEY) -> str:
+    return hmac.new(key, stored.encode(), "sha256").hexdigest()[:16]
+
+
+def lines_of(log: Any) -> list[tuple[str, str, str]]:
     return [log.line(number) for number in range(log.first_id, log.last_id + 1)]
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Segments of four records, three of them."""
+@pytest.fixture(params=[None, KEY], ids=["untagged", "tagged"])
+def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments of four records, three of them; with a journal key and without one."""
+    monkeypatch.setitem(keys, "journal", request.param)
     monkeypatch.setattr(journal, "SEGMENT_RECORDS", 4)
     monkeypatch.setattr(journal, "SEGMENTS_MAX", 3)
 
@@ -93,7 +105,7 @@ def test_what_was_written_is_there_after_a_restart(tmp_path: Path, count: int) -
     for one in (log, again):
         assert one.last_id == count
         assert one.state["sum"] == count * (count + 1) // 2
-        assert [json.loads(text)["id"] for text, _ in lines_of(one)] == list(range(1, count + 1))
+        assert [json.loads(text)["id"] for text, *_ in lines_of(one)] == list(range(1, count + 1))
     assert (again.head, again.room, again.first_id) == (log.head, log.room, log.first_id)
     assert lines_of(again) == lines_of(log)
     assert len(files(tmp_path)) == (count + 63) // 64
@@ -110,7 +122,7 @@ def test_the_records_alone_are_a_chain_from_the_beginning(tmp_path: Path) -> Non
     log = loaded(tmp_path)
     fill(log, 150)
     previous = journal.GENESIS
-    for text, stored in lines_of(log):
+    for text, stored, _ in lines_of(log):
         assert journal.chain(previous, text) == stored
         previous = stored
     assert previous == log.head
@@ -162,6 +174,58 @@ def test_a_boot_reads_the_newest_segment_only(tmp_path: Path, small: None) -> No
     assert (again.last_id, again.state, again.head) == (10, log.state, log.head)
 
 
+# -- tags ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "message", "expected"),
+    [
+        # RFC 4231, test cases 1 to 3.
+        ("0b" * 20, b"Hi There".hex(), "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"),
+        (
+            b"Jefe".hex(),
+            b"what do ya want for nothing?".hex(),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+        ),
+        ("aa" * 20, "dd" * 50, "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"),
+    ],
+)
+def test_the_mac_is_that_of_the_rfc(key: str, message: str, expected: str) -> None:
+    assert mac.Mac(bytes.fromhex(key)).digest(bytes.fromhex(message)).hex() == expected
+
+
+def test_each_record_has_the_keyed_tag_of_its_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(keys, "journal", KEY)
+    log = loaded(tmp_path)
+    fill(log, 130)
+    for one in (log, loaded(tmp_path)):
+        assert [tag for _text, _hash, tag in lines_of(one)] == [tag_of(stored) for _text, stored, _tag in lines_of(one)]
+
+
+def test_a_key_that_comes_goes_or_is_another_leaves_old_lines_sound(
+    tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tags: list[str] = []
+    for key in (None, KEY, bytes(32), None, KEY):
+        monkeypatch.setitem(keys, "journal", key)
+        log = loaded(tmp_path)
+        assert [tag for *_, tag in lines_of(log)] == tags
+        for _ in range(2):
+            fill(log, 1)
+            tags.append("" if key is None else tag_of(log.head, key))
+        assert [tag for *_, tag in lines_of(log)] == tags
+    assert loaded(tmp_path).state["sum"] == 55
+
+
+def test_a_tag_that_is_none_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(keys, "journal", KEY)
+    fill(loaded(tmp_path), 3)
+    path = files(tmp_path)[0]
+    path.write_bytes(path.read_bytes()[:-3] + b'"}\n')
+    with pytest.raises(Damaged, match="segment 1, line 4: the tag is not hexadecimal"):
+        loaded(tmp_path)
+
+
 # -- the bound -------------------------------------------------------------------------------------------------------
 
 
@@ -206,7 +270,7 @@ def test_what_no_host_has_acknowledged_is_never_removed(tmp_path: Path, small: N
         fill(log, 4)
     assert log.first_id == 1
     assert log.room <= 0
-    assert [json.loads(text)["id"] for text, _ in lines_of(log)] == list(range(1, log.last_id + 1))
+    assert [json.loads(text)["id"] for text, *_ in lines_of(log)] == list(range(1, log.last_id + 1))
     log.ack(4)
     fill(log, 1)
     assert log.first_id == 5
@@ -241,6 +305,9 @@ def test_a_cut_at_every_byte_of_the_last_segment_leaves_the_last_whole_record(
         last.write_bytes(data[:length])
         log = loaded(folder)
         kept = int(last.stem[1:]) - 1 + max(0, data[:length].count(b"\n") - 1)
+        if keys["journal"] and re.match(rb".* [0-9a-f]{32} \Z", data[:length].splitlines()[-1:][0] if length else b""):
+            # All but the tag has landed: that is made up for.
+            kept += 1
         assert log.last_id == kept
         assert log.state["sum"] == kept * (kept + 1) // 2
         # It goes on from there, and a second start finds no trace of the cut.
@@ -261,7 +328,7 @@ def test_a_changed_byte_anywhere_is_found_or_changes_nothing(tmp_path: Path, sma
     expected = lines_of(log)
     paths = files(folder)
     assert len(paths) == 3
-    found = harmless = 0
+    found = harmless = tags = 0
     for path in paths:
         data = path.read_bytes()
         for place in range(len(data)):
@@ -279,6 +346,13 @@ def test_a_changed_byte_anywhere_is_found_or_changes_nothing(tmp_path: Path, sma
                     found += 1
                     assert str(int(path.stem[1:])) in said, where
                     continue
+                if got != expected and [one[:2] for one in got] == [one[:2] for one in expected]:
+                    # A digit of a tag: the host's to find.
+                    line = data[: place + len(data[place:].partition(b"\n")[0])].rpartition(b"\n")[2]
+                    assert line[-17:-16] == b" ", where
+                    assert place > data.index(line) + len(line) - 17, where
+                    tags += 1
+                    continue
                 if path == paths[-1] and place == len(data) - 1:
                     # The newline at the very end: may be taken for a line that was cut short.
                     assert got[:10] == expected[:10], where
@@ -292,6 +366,7 @@ def test_a_changed_byte_anywhere_is_found_or_changes_nothing(tmp_path: Path, sma
                 harmless += 1
         path.write_bytes(data)
     assert found > harmless > 0
+    assert (tags > 0) == bool(keys["journal"])
 
 
 @pytest.mark.parametrize("what", ["lost", "swapped", "doubled", "empty"])
