@@ -76,7 +76,9 @@ EVENTS = {
     "dice": "another dice set: serial, issued (UTC), hash of its tags, eye; found (true: at the start, not by request)",
     "door": "lid, tamper contact or service key: which, open",
     "stopped": "the controller's program ended by itself: why (maintenance, interrupted, or what went wrong)",
-    "restart": "the journal was begun anew: why; what went before is in the host's record",
+    "correction": "a round that is over was corrected: round, what, event (that settled it), why, dice or position and "
+    "wagers",
+    "restart": "the journal was begun anew: why, link (the hash of the host's newest record before it)",
 }
 
 VOIDS = {

@@ -24,7 +24,7 @@ WHY_MAX = 80
 SCARCE = RESERVE // 2
 LAST = 8
 # Requests that write and can wait until a host has fetched what there is.
-_PUT_OFF = ("bets", "leave", "changed", "end", "dice", "confirm")
+_PUT_OFF = ("bets", "leave", "changed", "end", "dice", "confirm", "correct")
 # In the place of an id: the record was left out, as what is left of the journal is for the round.
 DROPPED = -1
 
@@ -104,6 +104,7 @@ class Controller:
         self._host_last = 0
         self._host_over = 0
         self._host_streak = None
+        self._host_hash = ""
         self._started = False
         self._writing = False
         self.more_stats = _nothing
@@ -303,8 +304,11 @@ class Controller:
             self._need_room(RESERVE)
         elif name in _PUT_OFF:
             self._need_room(SCARCE)
-        if self._broken and name in ("leave", "end", "changed", "test", "dice"):
+        if self._broken and name in ("leave", "end", "changed", "test", "dice", "correct"):
             raise Problem("E_FAULT", "the journal is broken: nothing can be recorded")
+        last = self.journal.last_id
+        if name == "correct" and fields["event"] > last:
+            raise Problem("E_ARGS", "correct: event is %d; the last one is %d" % (fields["event"], last))
         try:
             if name == "clear" and fields["code"] == "JOURNAL" and self._can_begin_anew():
                 self._begin_anew()
@@ -353,6 +357,7 @@ class Controller:
         self._host_last = fields["last_event"]
         self._host_over = fields["last_over"]
         self._host_streak = fields["streak"]
+        self._host_hash = fields["last_hash"]
         self.table.floor = max(self.table.floor, fields["last_round"])
         self.table.changed = True
         if self._host_last > self.journal.last_id and not self._broken:
@@ -389,6 +394,9 @@ class Controller:
 
     def _restart(self, why):
         state = dict(self.journal.state, boot=self.boot)
+        # The new chain hangs on what the host holds, or nobody could tell whether the end of that was cut off later.
+        known = self._known(self._sendable()).get("known", (0, ""))
+        link = self._host_hash if self._host_last > self.journal.last_id else known[1]
         if self._host_last > self.journal.last_id:
             over = state["phase"] != protocol.IDLE and state["round"] <= self._host_over
             if over or (self._good is not None and state["locked"] is None):
@@ -407,7 +415,7 @@ class Controller:
             state["locked"] = dict(state["locked"], id=self.journal.last_id + 1)
             self.table.locked = state["locked"]
         self.journal.acked = self._acked = self._sent = self.journal.last_id
-        self._record("restart", {"why": why, "state": state})
+        self._record("restart", {"why": why, "state": state, "link": link})
 
     def _can_begin_anew(self):
         fault = self.table.fault

@@ -17,7 +17,6 @@ import hashlib
 import json
 import os
 
-from dragoneye.mac import Mac
 from dragoneye.text import dumps
 
 SEGMENT_RECORDS = 64
@@ -121,14 +120,14 @@ def _is_segment(name):
 class Journal:
     """The journal in `folder`, with `fold(state, record)` giving the state after a record.
 
-    `initial` is the state before any record. Both are pure; records and state are JSON. `key` is the journal key, or
-    None: records are not tagged then.
+    `initial` is the state before any record. Both are pure; records and state are JSON. `key` is the journal key, whose
+    `mac(bytes)` is HMAC-SHA-256, or None: records are not tagged then.
     """
 
     def __init__(self, folder, fold, initial, key=None):
         self.folder = folder
         self._fold = fold
-        self._mac = None if key is None else Mac(key)
+        self._key = key
         self.state = initial()
         self.head = GENESIS
         self.last_id = 0
@@ -309,7 +308,7 @@ class Journal:
 
     def _tag(self, stored):
         """What follows a record's hash on its line."""
-        return "" if self._mac is None else " " + binascii.hexlify(self._mac.digest(stored.encode())[:8]).decode()
+        return "" if self._key is None else " " + binascii.hexlify(self._key.mac(stored.encode())[:8]).decode()
 
     def _open(self, begun):
         """Open the newest segment for the next record and write `begun` already."""

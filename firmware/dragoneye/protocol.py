@@ -23,7 +23,7 @@ import json
 from dragoneye.text import dumps, show
 
 MAJOR = 1
-MINOR = 2
+MINOR = 3
 
 # A request must fit the 512-byte input ring of MicroPython's USB serial; what the device sends may be longer.
 REQUEST_MAX = 500
@@ -69,10 +69,11 @@ REQUESTS = {
             ("last_round", "int", 0, SEQ_MAX, 0),
             ("last_over", "int", 0, SEQ_MAX, 0),
             ("streak", "streak", 0, 0, None),
+            ("last_hash", "text", 0, 32, ""),
         ),
         "start a session: the highest event, round and ended round that the host has stored, and the streak then, "
         "which counts where the host's record is the longer one; the answer says who the table is and names that event "
-        "or its newest by the hash",
+        "or its newest by the hash. last_hash (since 1.3), the hash of the newest that is stored, goes into a restart",
     ),
     "status": (ANYONE, "1.0", (), "the live state"),
     "stats": (ANYONE, "1.0", (), "counters since the boot: frames, noise, rolls, voids, journal, memory, task times"),
@@ -112,6 +113,21 @@ REQUESTS = {
         "1.0",
         (("token", "int", 1, SEQ_MAX, REQUIRED), ("dice", "dice", 0, 0, REQUIRED)),
         "the second confirmation of a manual result",
+    ),
+    "correct": (
+        SUPERVISOR,
+        "1.3",
+        (
+            ("round", "int", 1, SEQ_MAX, REQUIRED),
+            ("what", "word", ("void", "dice", "bets"), 0, REQUIRED),
+            ("event", "int", 1, SEQ_MAX, REQUIRED),
+            _REASON,
+            ("dice", "dice", 0, 0, None),
+            ("position", "int", 1, 7, None),
+            ("wagers", "wagers", 0, 0, None),
+        ),
+        "between rounds: a further record that corrects a round that is over, told by its number and the event that "
+        "settled it. The round should have been void; or the dice were these; or all wagers of one position were these",
     ),
     "clear": (SUPERVISOR, "1.0", (("code", "text", 1, 20, REQUIRED),), "clear the latched fault of this code"),
     "changed": (
@@ -287,7 +303,8 @@ def check_request(value):
     checked = {}
     for field, kind, low, high, default in fields:
         known.add(field)
-        if field in value:
+        # What may be left out by None may be given as null too.
+        if field in value and (default is not None or value[field] is not None):
             if not _field_ok(value[field], kind, low, high):
                 raise Problem(
                     "E_ARGS", "%s: %s is %s; allowed: %s" % (name, field, show(value[field]), _allowed(kind, low, high))

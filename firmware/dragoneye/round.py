@@ -60,7 +60,9 @@ SETTINGS = {
 
 
 # What only happens when a round is played: "played" is the last of these, but for what a start makes of an open round.
-_PLAY = ("opened", "closed", "locked", "bets", "settled", "void", "streak")
+_PLAY = ("opened", "closed", "locked", "bets", "settled", "void", "streak", "correction")
+# What a correction needs beside its round, event and reason.
+_CORRECTS = {"void": (), "dice": ("dice",), "bets": ("position", "wagers")}
 
 
 def initial():
@@ -433,15 +435,7 @@ class Table:
     def _do_bets(self, fields, now):
         self._need_open_bets()
         position = fields["position"]
-        try:
-            wagers.check_position(position, self.pack)
-            stakes = {}
-            for wager in fields["wagers"]:
-                wagers.check_wager(wager, position, self.pack)
-                if fields["wagers"][wager]:
-                    stakes[wager] = wagers.check_stake(fields["wagers"][wager], wager, self.pack)
-        except BadInput as error:
-            raise Problem("E_WAGER", str(error))
+        stakes = self._stakes(position, fields["wagers"])
         held = self.bets.get(position, {}).get("bonus", 0)
         if self.streak.running and held and "bonus" not in fields["wagers"]:
             stakes["bonus"] = held
@@ -461,6 +455,19 @@ class Table:
         why = "bonus lowered" if "bonus" in stakes else "bonus taken off"
         self._change_bets(bets, position, after if held else None, why)
         return {"position": position, "wagers": stakes, "liability": owed}
+
+    def _stakes(self, position, told):
+        """The wagers `told` for a position without those of 0 cents. Raises Problem for what the rules do not allow."""
+        try:
+            wagers.check_position(position, self.pack)
+            stakes = {}
+            for wager in told:
+                wagers.check_wager(wager, position, self.pack)
+                if told[wager]:
+                    stakes[wager] = wagers.check_stake(told[wager], wager, self.pack)
+            return stakes
+        except BadInput as error:
+            raise Problem("E_WAGER", str(error))
 
     def _change_bets(self, bets, position, after, why):
         """Put `bets` in the place of the table's, and the streak `after` that in the place of its own unless None."""
@@ -617,6 +624,25 @@ class Table:
         if self.lid_open:
             self._reveal(now)
         return {"round": self.round, "dice": entry["dice"]}
+
+    def _do_correct(self, fields, now):
+        self._need(*_BETWEEN)
+        last = max(self.round, self.floor)
+        if fields["round"] > last:
+            raise Problem("E_ARGS", "correct: round is %d; the last that is over is %d" % (fields["round"], last))
+        what = fields["what"]
+        needed = _CORRECTS[what]
+        for name in ("dice", "position", "wagers"):
+            if (fields[name] is not None) != (name in needed):
+                told = " and ".join(needed) or "nothing more"
+                raise Problem("E_ARGS", "correct: %s is %s; %s needs %s" % (name, show(fields[name]), what, told))
+        data = {"round": fields["round"], "what": what, "event": fields["event"], "why": fields["reason"]}
+        if what == "bets":
+            data["position"] = fields["position"]
+            data["wagers"] = self._stakes(fields["position"], fields["wagers"])
+        elif what == "dice":
+            data["dice"] = fields["dice"]
+        return {"round": fields["round"], "what": what, "event": self._record("correction", data)}
 
     def _do_clear(self, fields, now):
         if self.fault is None:

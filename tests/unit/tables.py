@@ -7,6 +7,7 @@ use requests and inputs, never an attribute.
 from __future__ import annotations
 
 import copy
+import hmac
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -284,6 +285,21 @@ class Refused(Exception):
 IDENTITY = {"firmware": "0.0", "build": "test", "board": "none", "uid": "U1"}
 
 
+class HmacKey:
+    """A journal key by CPython's own hmac."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+
+    def mac(self, *parts: bytes) -> bytes:
+        return hmac.digest(self._raw, b"".join(parts), "sha256")
+
+
+def tag_of(link: str, key: bytes) -> str:
+    """A record's tag, from its hash."""
+    return hmac.new(key, link.encode(), "sha256").hexdigest()[:16]
+
+
 class Desk(Steps):
     """A Controller with its journal in `folder`, and the host's end of a line that loses nothing."""
 
@@ -304,7 +320,7 @@ class Desk(Steps):
 
     def boot(self, trouble: Any = None) -> None:
         """Start (again) from what lies in the folder."""
-        self.journal = Journal(str(self.folder), round.fold, round.initial, self.key)
+        self.journal = Journal(str(self.folder), round.fold, round.initial, self.key and HmacKey(self.key))
         self.controller = Controller(
             self.journal, self.pack, REGISTRY, EYE, {}, IDENTITY, "power", self.now, trouble=trouble
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from dragoneye.protocol import BETTING, CLOSED, FAULT, IDLE, LOCKED, SETTLED, VO
 from dragoneye.signals import Signals
 from dragoneye.text import dumps
 from host_tools.store import Store
-from tests.unit.tables import EYE, LASTING, Desk, Json, Refused
+from tests.unit.tables import EYE, LASTING, Desk, Json, Refused, tag_of
 
 
 def kinds(events: list[Json]) -> list[str]:
@@ -501,6 +500,7 @@ def test_a_damaged_journal_is_a_fault_and_its_good_records_are_still_delivered(t
     new = desk.fetch()
     assert new[0]["k"] == "restart"
     assert new[0]["d"]["why"] == "segment 1, line 10: the hash differs"
+    assert new[0]["d"]["link"] == desk.hashes[7]
     assert new[0]["id"] > 8
     assert [event["d"]["set"] for event in new if event["k"] == "fault"] == [True, False]
     # It goes on, and a restart finds it whole.
@@ -549,6 +549,7 @@ def test_a_damage_found_while_records_are_sent_is_a_fault_as_well(tmp_path: Path
         (before + 2, "fault"),
         (before + 3, "fault"),
     ]
+    assert new[0]["d"]["link"] == desk.hashes[3]
     desk.play([2, 2, 3])
     assert kinds(desk.fetch())[-2:] == ["settled", "door"]
 
@@ -565,11 +566,12 @@ def test_a_damage_found_during_a_shake_voids_the_roll_and_stops_the_motor(desk: 
 
 def test_a_wiped_journal_begins_after_what_the_host_holds(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    answer = desk.hello(last_event=500, last_round=40)
+    answer = desk.hello(last_event=500, last_round=40, last_hash="5" * 32)
     assert (answer["first_event"], answer["last_event"], answer["round"]) == (501, 501, 40)
     new = desk.fetch()
     assert [(event["id"], event["k"]) for event in new] == [(501, "restart")]
     assert new[0]["d"]["why"] == "the journal ended at record 1, the host's at 500"
+    assert new[0]["d"]["link"] == "5" * 32
     assert desk.ask("open", shaker=1)["round"] == 41
     desk.boot()
     assert desk.hello(last_event=501)["round"] == 41
@@ -911,7 +913,7 @@ def test_a_foreign_tag_is_latched_even_when_its_void_roll_cannot_be_recorded(
     assert desk.state == IDLE
 
 
-@pytest.mark.parametrize("name", ["open", "close", "bets", "void", "leave", "end", "changed", "confirm"])
+@pytest.mark.parametrize("name", ["open", "close", "bets", "void", "leave", "end", "changed", "confirm", "correct"])
 def test_a_request_that_cannot_be_written_is_answered_with_the_fault(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -927,6 +929,8 @@ def test_a_request_that_cannot_be_written_is_answered_with_the_fault(
         fields = {"reason": "flash test"}
     elif name == "changed":
         fields = {"unit": "dice"}
+    elif name == "correct":
+        fields = {"round": 1, "what": "void", "event": 1, "reason": "dealt twice"}
     if name in ("close", "bets", "void"):
         desk.ask("open", shaker=1)
     if name == "confirm":
@@ -1041,6 +1045,25 @@ def test_a_cable_that_is_pulled_leaves_nothing_behind(desk: Desk) -> None:
     desk.ask("status")
 
 
+# -- corrections -----------------------------------------------------------------------------------------------------
+
+
+def test_a_correction_is_sent_like_every_record_and_names_an_event_that_is_there(desk: Desk) -> None:
+    desk.play([1, 2, 3])
+    desk.fetch()
+    told = {"round": 1, "what": "void", "reason": "dealt twice"}
+    with pytest.raises(Refused) as raised:
+        desk.ask("correct", event=desk.known + 1, **told)
+    assert raised.value.reply["why"] == f"correct: event is {desk.known + 1}; the last one is {desk.known}"
+    settled = next(event["id"] for event in desk.events if event["k"] == "settled")
+    answer = desk.ask("correct", event=settled, **told)
+    [new] = desk.fetch()
+    assert new["d"] == {"round": 1, "what": "void", "event": settled, "why": "dealt twice"}
+    assert answer["event"] == new["id"]
+    # A table that recorded one has played: its record is not passed over for an older one.
+    assert desk.controller.hello()["played"] == new["id"]
+
+
 # -- the journal key -------------------------------------------------------------------------------------------------
 
 
@@ -1059,7 +1082,7 @@ def test_each_event_is_sent_with_its_tag_where_there_is_a_journal_key(tmp_path: 
     follow(desk)
     assert len(desk.events) > untagged
     for stored, tag in zip(desk.hashes[untagged:], desk.tags[untagged:], strict=True):
-        assert tag == hmac.new(desk.key, stored.encode(), "sha256").hexdigest()[:16]
+        assert tag == tag_of(stored, desk.key)
 
 
 # -- weeks -----------------------------------------------------------------------------------------------------------

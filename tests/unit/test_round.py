@@ -40,6 +40,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "void": {"reason": "dice fell out"},
     "manual": {"dice": [1, 2, 3], "reason": "reader broken"},
     "confirm": {"token": 1, "dice": [1, 2, 3]},
+    "correct": {"round": 1, "what": "void", "event": 5, "reason": "dealt twice"},
     "clear": {"code": "READER"},
     "changed": {"unit": "dice"},
     "test": {"on": True},
@@ -57,6 +58,7 @@ LETTERS = {
     "T": "E_TOKEN",
     "F": "E_FAULT",
     "E": "E_TEST",
+    "A": "E_ARGS",
 }
 
 # Columns as LASTING: idle, betting, closed; shaking, settling, reading; locked, settled, void; fault, test (of idle).
@@ -74,6 +76,7 @@ NJ = """
     resume   SSS SSS SS. FE
     manual   SS. SSS SS. FE
     confirm  SST SSS SST FE
+    correct  ASS SSS S.S FE
     clear    SSS SSS SSS .S
     changed  ... SSS S.. ..
     end      .SS SSS S.S .E
@@ -96,6 +99,7 @@ CA = """
     resume   SSS SSS SS. FE
     manual   SS. SSS SSO FE
     confirm  SST SSS SST FE
+    correct  ASS SSS S.S FE
     clear    SSS SSS SSS .S
     changed  ... SSS S.. ..
     end      .SS SSS S.S .E
@@ -238,6 +242,58 @@ def test_weeks_may_pass_in_any_state_without_motion() -> None:
         for _ in range(5):
             rig.wait(week)
         assert (rig.state, rig.kinds(before)) == (state, [])
+
+
+# -- corrections -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ({"what": "void"}, {}),
+        ({"what": "dice", "dice": [2, 2, 1]}, {"dice": [2, 2, 1]}),
+        ({"what": "bets", "position": 4, "wagers": {"odd": 9, "match": 0}}, {"position": 4, "wagers": {"odd": 9}}),
+        ({"what": "bets", "position": 1, "wagers": {}, "dice": None}, {"position": 1, "wagers": {}}),
+    ],
+)
+def test_a_correction_is_a_further_record_and_changes_nothing(told: dict[str, Any], kept: dict[str, Any]) -> None:
+    rig = Rig()
+    rig.play([3, 3, 3], {1: {"bonus": 100}})
+    rig.play([1, 2, 4], {2: {"match": 500}})
+    before, state = rig.view(), rig.state
+    answer = rig.ask("correct", round=1, event=5, reason="seen on camera 4", **told)
+    assert answer == {"round": 1, "what": told["what"], "event": rig.records[-1]["id"]}
+    record = {"round": 1, "what": told["what"], "event": 5, "why": "seen on camera 4", **kept}
+    assert (rig.records[-1]["k"], rig.records[-1]["d"]) == ("correction", record)
+    assert (rig.view(), rig.state) == (before, state)
+    rig.restart()
+    assert rig.view()["streak"] == before["streak"]
+    # The next round is none the wiser, and the round just settled may be corrected as well.
+    rig.reach(SETTLED)
+    assert rig.ask("correct", round=3, event=9, reason="wrong face", **told)["round"] == 3
+    assert rig.state == SETTLED
+
+
+@pytest.mark.parametrize(
+    ("told", "code", "words"),
+    [
+        ({"round": 2, "what": "void"}, "E_ARGS", "correct: round is 2; the last that is over is 1"),
+        ({"what": "dice"}, "E_ARGS", "correct: dice is null; dice needs dice"),
+        ({"what": "void", "dice": [1, 2, 3]}, "E_ARGS", "correct: dice is [1, 2, 3]; void needs nothing more"),
+        ({"what": "bets", "wagers": {}}, "E_ARGS", "correct: position is null; bets needs position and wagers"),
+        ({"what": "bets", "position": 7, "wagers": {"match": 500}}, "E_WAGER", "position"),
+        ({"what": "bets", "position": 2, "wagers": {"red": 500}}, "E_WAGER", "red"),
+        ({"what": "other"}, "E_ARGS", "one of void, dice, bets"),
+    ],
+)
+def test_what_cannot_be_corrected_says_why(told: dict[str, Any], code: str, words: str) -> None:
+    rig = Rig()
+    rig.play([1, 2, 4])
+    before = len(rig.records)
+    found, why = rig.refusal("correct", **{"round": 1, "event": 5, "reason": "wrong", **told})
+    assert found == code
+    assert words in why
+    assert len(rig.records) == before
 
 
 # -- the shake -------------------------------------------------------------------------------------------------------
