@@ -40,6 +40,8 @@ ERRORS = {
     "E_ARGS": "a field is missing, unknown or out of range",
     "E_HELLO": "say hello first; this number is not of the present session",
     "E_VERSION": "the host speaks another major version of the protocol",
+    "E_AUTH": "not signed as this request must be",
+    "E_LOCKED": "the table is locked: hold its service key and reset it, and MicroPython's prompt answers",
     "E_STATE": "not in this state",
     "E_FAULT": "a fault is latched; a supervisor must clear it",
     "E_TEST": "the table is in test mode",

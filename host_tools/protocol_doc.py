@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dragoneye import protocol
+from dragoneye import keys, protocol
 from dragoneye.protocol import encode
 from host_tools import codes
 from host_tools.board_data import BOARDS
+from host_tools.keys import signed
 
 PAGE = BOARDS.parent / "docs" / "protocol.md"
 
@@ -28,6 +29,16 @@ For example, a host's greeting, a request, and the acknowledgement of an event:
 A request is at most {request} bytes long, what the table sends at most {line}. Sequence numbers go up to {seq}.
 """
 
+
+_SIGNED = """\
+For example, with a key of 32 bytes 0x01, at the table `{uid}` with the nonce `{nonce}`:
+
+{frame}
+
+A dealer's requests may be signed with the dealer's or the supervisor's key, a supervisor's with the supervisor's, a
+technician's with the technician's. A record that a signed request made has that role as `by`, beside its data; one of a
+person at the table (lid, button, service key) has none.
+"""
 
 _FAULT_COLUMNS = ("code", "what is wrong", "how it holds", "what clears it")
 
@@ -59,6 +70,16 @@ def _frames() -> str:
     return "\n".join("    " + frame.decode().rstrip("\n") for frame in frames)
 
 
+def _signed() -> str:
+    """The chapter on signatures: the firmware's words, and an example that both ends would make."""
+    words = (keys.__doc__ or "").partition("\n\n")[2].rstrip("\n")
+    uid, nonce = "E6614C311B4F5B2F", "00112233445566778899aabbccddeeff"
+    body = protocol.body_of(1002, '{"q":"open","shaker":3}')
+    frame = protocol.seal(signed(body, protocol.DEALER, 1, keys.Key(bytes([1]) * 32), uid, nonce))
+    example = _SIGNED.format(uid=uid, nonce=nonce, frame="    " + frame.decode().rstrip("\n"))
+    return f"## Signatures\n\n{words}\n\n{example}"
+
+
 def page() -> str:
     """The reference as it should be."""
     introduction = _INTRODUCTION.format(major=protocol.MAJOR, minor=protocol.MINOR)
@@ -72,6 +93,7 @@ def page() -> str:
     ]
     parts = [
         introduction + "\n## Frames\n\n" + frame + "\n\n" + example,
+        _signed(),
         "## Requests\n\n" + _table(("request", "role", "since", "fields", "what it does"), requests),
         _words("Errors", "The codes of `err`.", ("code", "when"), codes.ERRORS),
         _words(

@@ -2,10 +2,11 @@
 
 import asyncio
 import gc
+import os
 import sys
 import time
 
-from dragoneye import __version__, installed, round, selftest
+from dragoneye import __version__, installed, keys, round, selftest
 from dragoneye.config import (
     WATCHDOG_MS,
     check_readers,
@@ -152,6 +153,12 @@ class App:
             config, pack, registry, config_hash = {"eye": 0}, packs.load("nj"), {}, ""
             dice_set = None
             self._dice_over = ""
+        key_id = locks = damage = None
+        try:
+            key_id, locks = keys.read_keys() or (None, None)
+        except ValueError as error:
+            damage = str(error)
+            words = damage if words is None else "%s; %s" % (words, damage)
         self._data = data
         self.board = parts.Board(data, config)
         # From here on a hang is a reset. What fails before leaves the prompt, for a technician to look at.
@@ -176,6 +183,8 @@ class App:
             "micropython": "%d.%d.%d" % sys.implementation[1][:3],
             "pack_hash": digest(dumps([[key, pack[key]] for key in sorted(pack.values)]).encode()),
             "config_hash": config_hash,
+            "key_id": key_id,
+            "locked": config.get("locked", False),
         }
         self.controller = Controller(
             journal,
@@ -189,6 +198,7 @@ class App:
             None if words is None else ("CONFIG", words),
             len(self.board.reader.gains),
             dice_set,
+            keys.Gate(identity["uid"], os.urandom(keys.NONCE_BYTES), locks, damage),
         )
         # The journal was read, which took the longest of all.
         self.board.feed()

@@ -6,6 +6,7 @@ transport that loses what it likes.
 
 from dragoneye import protocol, round
 from dragoneye.journal import RESERVE, Damaged
+from dragoneye.keys import Gate
 from dragoneye.protocol import Noise, Problem
 from dragoneye.rules.packs import is_int
 from dragoneye.text import dumps
@@ -54,7 +55,7 @@ class Controller:
     `identity` is what `hello` tells of the board and the firmware; `pack`, `registry`, `eye` and `settings` make the
     table. `cause` is why the board started. A configuration that could not be used is given as `trouble`, a
     (fault code, words) pair; then the other four may be those of an empty table. `gain_steps` and `dice_set`: as for
-    the table.
+    the table. `gate` (a keys.Gate) says who may ask for what; without one it is a table without keys.
     """
 
     def __init__(
@@ -70,9 +71,13 @@ class Controller:
         trouble=None,
         gain_steps=1,
         dice_set=None,
+        gate=None,
     ):
         self.journal = journal
         self.identity = identity
+        self.gate = gate or Gate("", b"")
+        # The role whose signed request is being done.
+        self._by = None
         self.counters = {
             "frames": 0,
             "noise": 0,
@@ -142,6 +147,8 @@ class Controller:
     def _record(self, kind, data):
         """Make one record durable and return its id, or 0 with a broken journal: a fault stands.
 
+        A record that a signed request makes says whose it was: `by`, a role.
+
         Raises OSError when the flash refuses, and then for every other record until the fault JOURNAL is latched.
 
         A flash write stops interrupts, the lid's among them: whatever moves is stopped first.
@@ -152,6 +159,8 @@ class Controller:
             if self._started and not self.table.standing.get("JOURNAL"):
                 raise OSError(5)
             return 0
+        if self._by is not None:
+            data = dict(data, by=self._by)
         if self._left_out(kind, data):
             self.counters["dropped"] += 1
             return DROPPED
@@ -263,7 +272,8 @@ class Controller:
                 self.counters["repeats"] += 1
                 self._put(answer)
                 return
-        self._put(self._answer(seq, value, now))
+        # The signature is over the frame without its CRC.
+        self._put(self._answer(seq, value, line.rstrip(b"\r\n")[:-9], now))
 
     def _put(self, answer):
         if answer not in self._out:
@@ -271,19 +281,22 @@ class Controller:
             if len(self._out) > OUT_MAX:
                 self._out.pop(0)
 
-    def _answer(self, seq, value, now):
+    def _answer(self, seq, value, body, now):
         greets = value["q"] == "hello"
         try:
             if not greets:
                 if self._session is None or not self._last_seq < seq <= self._last_seq + SEQ_STEP_MAX:
                     raise Problem("E_HELLO")
                 self._last_seq = seq
+            self._by = self.gate.check(value, body, now)
             name, fields = protocol.check_request(value)
             answer = self._hello(seq, fields) if greets else self._do(name, fields, now)
             reply = {"re": seq, "ok": answer}
         except Problem as problem:
             self.counters["refused"] += 1
             reply = {"re": seq, "err": problem.code, "why": problem.why, "state": self.table.state}
+        finally:
+            self._by = None
         frame = protocol.encode(seq, reply)
         if seq != self._last_seq:
             # Not kept: it is no answer of this session.
@@ -300,6 +313,8 @@ class Controller:
             return self.stats()
         if name == "verify":
             return self._verify(fields)
+        if name == "maintenance" and self.identity.get("locked"):
+            raise Problem("E_LOCKED")
         if name == "open" or (name == "test" and fields["on"]):
             self._need_room(RESERVE)
         elif name in _PUT_OFF:
@@ -326,7 +341,7 @@ class Controller:
         if fields["seed"]:
             if not self.table.may_stop:
                 raise Problem("E_STATE", "the table is %s; allowed between rounds" % self.table.beneath)
-            self.survey = self.start_survey(fields["seed"])
+            self.survey = self.start_survey(self.gate.seed(fields["seed"]))
         if self.survey is None:
             raise Problem("E_STATE", "none was begun; give a seed")
         return self.survey.answer(fields["first"])
@@ -435,6 +450,8 @@ class Controller:
             if good is not None or self._host_last > self.journal.last_id:
                 self._restart(why)
             self._good = None
+            # What happened meanwhile was not asked for now.
+            self._by = None
             self.table.write_unwritten()
         except OSError:
             self._broken = why
@@ -457,7 +474,9 @@ class Controller:
                 "state": self.table.state,
                 "round": max(self.table.round, self.table.floor),
                 "dice_set": self.table.dice_set,
-                "unprovisioned": True,
+                "unprovisioned": self.gate.unprovisioned,
+                "nonce": self.gate.nonce,
+                "counter": self.gate.counter,
             }
         )
         return answer
@@ -466,6 +485,7 @@ class Controller:
         """Counters since the boot, and what the app adds (memory, task times)."""
         answer = {"void_reasons": self._void_reasons, "reading": self.table.tally.as_dict()}
         answer.update(self.counters)
+        answer["unsigned"] = self.gate.refused
         answer["uptime_ms"] = self._now - self._boot_at
         answer["acked"] = self.journal.acked
         answer["sendable"] = self._sendable()

@@ -15,6 +15,15 @@ What a frame's object holds:
 
 A host starts a session with `hello`; its sequence numbers rise by one from there. A repeated number gets the same
 answer again and no second effect; a number out of order is refused with E_HELLO, and the host says hello anew.
+
+At a table with keys each request of a role is signed (since 1.3), by the last member of its object:
+    "a":"<role>:<counter>:<mac>"                        see below
+
+What `hello` answers has, for that, the table's `uid`, the `nonce` of this boot, the last `counter` that was accepted,
+which rises over the whole boot whoever signs, `key_id`, which names the table's set of keys or is null, and
+`unprovisioned`: true for a table that never got keys. There nothing is signed and everybody may ask for everything;
+this is for a trial. A request that isn't signed by somebody who may ask for it is refused with E_AUTH, which says why;
+after several wrong signatures in a row none is read for a time.
 """
 
 import binascii
@@ -179,7 +188,7 @@ REQUESTS = {
         TECHNICIAN,
         "1.1",
         (),
-        "restart into MicroPython's prompt, watchdog not armed; the next reset brings the table back",
+        "restart into MicroPython's prompt, watchdog not armed; the next reset brings the table back. Not when locked",
     ),
 }
 
@@ -204,10 +213,19 @@ class Noise(ValueError):
     """A line that is not a frame; the text says why not."""
 
 
+def body_of(seq, text):
+    """What of a frame its CRC is over, as bytes: of an object that is JSON in printable ASCII already."""
+    return ("%d %s" % (seq, text)).encode()
+
+
+def seal(body):
+    """The frame of a `body`, as bytes with its newline."""
+    return body + b" %08x\n" % (binascii.crc32(body) & 0xFFFFFFFF)
+
+
 def encode_text(seq, text):
     """The frame of an object that is JSON in printable ASCII already, as bytes with its newline."""
-    body = ("%d %s" % (seq, text)).encode()
-    return body + b" %08x\n" % (binascii.crc32(body) & 0xFFFFFFFF)
+    return seal(body_of(seq, text))
 
 
 def encode(seq, value):
@@ -299,7 +317,8 @@ def check_request(value):
     if not isinstance(name, str) or name not in REQUESTS:
         raise Problem("E_UNKNOWN", "there is no request %s; there are %s" % (show(name), ", ".join(sorted(REQUESTS))))
     fields = REQUESTS[name][2]
-    known = {"q"}
+    # The signature was looked at before (dragoneye.keys).
+    known = {"q", "a"}
     checked = {}
     for field, kind, low, high, default in fields:
         known.add(field)

@@ -35,6 +35,13 @@ def test_whole_tables_and_readings(micropython: Run, cpython: Run, script: str) 
     assert len(set(ours)) > 200
 
 
+def test_signatures(micropython: Run, cpython: Run) -> None:
+    ours = micropython("sign_requests.py")
+    assert ours == cpython("sign_requests.py")
+    assert "E_AUTH" in ours
+    assert "technician" in ours.splitlines()
+
+
 def test_singling_out_a_tag_allocates_nothing(micropython: Run) -> None:
     assert micropython("read_tag.py") == "True 7 0ca1b211223344 6\n"
 

@@ -16,6 +16,7 @@ from typing import Any
 from dragoneye import config, protocol, round
 from dragoneye.controller import Controller
 from dragoneye.journal import Journal
+from dragoneye.keys import Gate
 from dragoneye.protocol import (
     BETTING,
     CLOSED,
@@ -322,9 +323,13 @@ class Desk(Steps):
         """Start (again) from what lies in the folder."""
         self.journal = Journal(str(self.folder), round.fold, round.initial, self.key and HmacKey(self.key))
         self.controller = Controller(
-            self.journal, self.pack, REGISTRY, EYE, {}, IDENTITY, "power", self.now, trouble=trouble
+            self.journal, self.pack, REGISTRY, EYE, {}, IDENTITY, "power", self.now, trouble=trouble, gate=self.gate()
         )
         self.table = self.controller.table
+
+    def gate(self) -> Gate | None:
+        """Who may ask for what; None is a table without keys."""
+        return None
 
     def send(self, value: Json, seq: int | None = None) -> int:
         """Give the controller one frame; returns its sequence number."""

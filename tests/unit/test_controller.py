@@ -75,6 +75,8 @@ def test_hello_says_who_the_table_is(tmp_path: Path) -> None:
         "state": IDLE,
         "round": 0,
         "unprovisioned": True,
+        "nonce": "",
+        "counter": 0,
         "dice_set": None,
         "known": [1, desk.journal.head],
     }

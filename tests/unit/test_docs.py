@@ -137,7 +137,7 @@ def test_the_protocols_reference_names_everything() -> None:
         for name in table:
             assert f"\n| `{name}` | " in page
     frames = re.findall(r"^    (\d+ \{.*)$", page, re.MULTILINE)
-    assert [protocol.decode(frame.encode())[0] for frame in frames] == [1001, 1002, 0]
+    assert [protocol.decode(frame.encode())[0] for frame in frames] == [1001, 1002, 0, 1002]
 
 
 def test_the_hardwares_page_and_pictures_are_up_to_date() -> None:
