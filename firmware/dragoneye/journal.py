@@ -34,6 +34,8 @@ RECORD_MAX = 1220
 CHUNK = 512
 # So much is looked through at most before others get their turn.
 NEAR = 4096
+# What a line raises that no journal has written. RuntimeError: nested deeper than the stack.
+_WRONG = (ValueError, KeyError, TypeError, AttributeError, IndexError, RuntimeError)
 
 
 class Damaged(Exception):
@@ -177,7 +179,7 @@ class Journal:
                 number += 1
                 try:
                     self._take(line[:-1].lstrip(b" "), number, first)
-                except (ValueError, KeyError, TypeError) as error:
+                except _WRONG as error:
                     if not line.endswith(b"\n"):
                         break
                     self._used = first + SEGMENT_RECORDS - 1
@@ -235,6 +237,8 @@ class Journal:
             _checked(line, head["prev"])
             if head["first"] != first:
                 raise ValueError("the head names record %d" % head["first"])
+            if not isinstance(head["state"], dict):
+                raise ValueError("the head has no state")
             self.state = head["state"]
             self.head = head["prev"]
             self.last_id = first - 1
@@ -438,7 +442,7 @@ class Journal:
             # The hash has told that it is a record; to parse it would take the Pico some milliseconds.
             if '"id":%d,' % record_id not in text and '"id":%d}' % record_id not in text:
                 raise ValueError("another record stands there")
-        except (ValueError, KeyError, TypeError) as error:
+        except _WRONG as error:
             raise Damaged("record %d in segment %d: %s" % (record_id, first, error))
         return text, stored, tag
 
