@@ -445,7 +445,7 @@ def document_of(files: Mapping[str, bytes], where: str) -> tuple[dict[str, Any],
         data.update({part: entries for part, entries in changed.items() if entries})
     except BadInput:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput(
             _("{where}: no table's configuration is there ({error!r})").format(where=where, error=error)
         ) from None

@@ -112,7 +112,7 @@ def read_json(path: Path) -> dict[str, Any]:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(_("{path} is not JSON: {error}").format(path=path, error=error)) from None
     if not isinstance(data, dict):
         raise BadInput(_("{path} is no dice set: {error}").format(path=path, error=show(data)))

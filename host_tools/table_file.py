@@ -32,7 +32,7 @@ def parse(text: str, where: str) -> tomlkit.TOMLDocument:
         raise BadInput(
             words.format(where=where, line=error.line, column=error.col, detail=str(error).rpartition(" at line ")[0])
         ) from None
-    except (TOMLKitError, ValueError) as error:
+    except (TOMLKitError, ValueError, RecursionError) as error:
         raise BadInput(_("{where}: this is not TOML ({detail})").format(where=where, detail=error)) from None
     return document
 
@@ -86,7 +86,7 @@ def value_of(text: str, keys: Sequence[int | str]) -> Any:
     """
     try:
         value = tomlkit.value(text).unwrap()
-    except (TOMLKitError, ValueError):
+    except (TOMLKitError, ValueError, RecursionError):
         return text
     return text if is_text(keys) and not isinstance(value, str) else value
 

@@ -131,7 +131,7 @@ def _registered_over(dice_file: bytes | None, config_file: bytes) -> bool:
     """Whether a dice set that a technician has registered goes before this configuration's dice (dragoneye.config)."""
     try:
         return dice_file is not None and json.loads(dice_file)["over"] == dice_set_of(json.loads(config_file))["hash"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return False
 
 

@@ -187,7 +187,7 @@ def parse_request(line: str) -> tuple[str, Message]:
     ('manual', {'dice': [3, 3, 4], 'reason': 'reader down'})
     """
     try:
-        words = shlex.split(line)
+        words = shlex.split(line) or [""]
     except ValueError as error:
         raise BadInput(f"{line.strip()}: {error}") from None
     name, words = words[0], words[1:]
@@ -490,7 +490,7 @@ def _steer(folder: Path, what: str) -> None:
             key, value = "to", word
         try:
             arguments[key] = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             arguments[key] = value
     try:
         print_json(Control(folder).do(words[0], **arguments))

@@ -71,7 +71,7 @@ class Pins:
             pass
         except OSError as error:
             raise PinError(f"{path}: {error.strerror}") from None
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise PinError(
                 _("{path}: this is no file of PINs; move it away and set them anew").format(path=path)
             ) from None
@@ -191,10 +191,12 @@ class Sessions:
     def find(self, cookie: str) -> Session | None:
         """The session of a cookie; None when it is none of ours, over, or the role's PIN has changed."""
         parts = cookie.split(".")
-        if len(parts) != 4 or parts[0] not in self._pins.roles or not parts[2].isdigit():
+        if len(parts) != 4 or parts[0] not in self._pins.roles or not (parts[2].isascii() and parts[2].isdigit()):
             return None
         role, sid, seen, signature = parts
-        if not hmac.compare_digest(signature, self._sign("session", role, sid, seen, self._pins.mark(role))):
+        wanted = self._sign("session", role, sid, seen, self._pins.mark(role))
+        # As bytes: a text with other letters than ASCII is refused with an exception.
+        if not hmac.compare_digest(signature.encode("utf-8", "replace"), wanted.encode()):
             return None
         last = max(float(seen), self._seen.get(sid, 0.0))
         if sid in self._ended or not 0 <= self._now() - last < IDLE_S[role]:
