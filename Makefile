@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 STUBS := $(VENV)/rp2-stubs
 STUBS_PIN := micropython-rp2-rpi-pico-stubs==1.29.0.post1
 
-.PHONY: help setup demo flash test lint types bench image clean
+.PHONY: help setup demo flash test fuzz lint types bench image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,13 @@ flash: $(STAMP) ## copy the firmware to the board that is plugged in (PORT=... w
 test: lint ## lint, types, then the tests (ARGS="-k streak" to narrow)
 	@# Tables in real time share the processor with all else: what failed is run once more, alone, and told.
 	$(BIN)/python -m pytest -n auto $(ARGS) || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(ARGS)
+
+fuzz: $(VENV)/.fuzz ## made-up input for everything that takes input (ARGS="--seconds 600 frame web --json")
+	@$(BIN)/python -m tests.fuzz $(ARGS)
+
+$(VENV)/.fuzz: $(STAMP)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[fuzz]'
+	@touch $@
 
 lint: $(STAMP) types ## ruff, and mypy for host and firmware
 	$(BIN)/ruff check .
