@@ -5,9 +5,11 @@ Every module of this package has a `run()` that returns its rows.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -38,3 +40,10 @@ def rate(each: float, of: str) -> str:
         if per_second >= size:
             return f"{per_second / size:.3g}{word} {of}/s"
     return f"{per_second:.3g} {of}/s"
+
+
+def memory_mb(pid: int) -> float:
+    """The resident memory of a process (Linux)."""
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    assert found
+    return int(found[1]) / 1024

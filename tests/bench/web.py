@@ -19,19 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from host_tools.web.access import Pins
-from tests.bench import Row
+from tests.bench import Row, memory_mb
 from tests.virtual import instant_table, until
 
 DISPLAYS = int(os.environ.get("WEB_DISPLAYS", "200"))
 ROUNDS = int(os.environ.get("WEB_ROUNDS", "100"))
 STEPS = ("open", "close", "shake", "lid", "finish")
-
-
-def memory_mb(pid: int) -> float:
-    """The resident memory of a process (Linux)."""
-    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
-    assert found
-    return int(found[1]) / 1024
 
 
 def processor_s(pid: int) -> float:
