@@ -280,11 +280,17 @@ def _url(place: Path | str) -> URL:
 class Store:
     """The record at `place`, a file for SQLite or a URL of PostgreSQL; made when it is not there.
 
-    `path` is the place as it may be told: without a password. Raises StoreError when it cannot be opened or is no
-    database of this program.
+    `path` is the place as it may be told: without a password. `patience_s` is how long others' locks are waited for,
+    where it shall not be the default. Raises StoreError when it cannot be opened or is no database of this program.
     """
 
-    def __init__(self, place: Path | str, clock: Callable[[], str] = utc_now, must_exist: bool = False) -> None:
+    def __init__(
+        self,
+        place: Path | str,
+        clock: Callable[[], str] = utc_now,
+        must_exist: bool = False,
+        patience_s: float | None = None,
+    ) -> None:
         url = _url(place)
         self.path: Path | str = (
             url.render_as_string() if url.get_backend_name() != "sqlite" else Path(url.database or "")
@@ -305,6 +311,8 @@ class Store:
             ) from None
         if isinstance(self.path, Path):
             event.listen(self._engine, "connect", _pragmas)
+        if patience_s is not None:
+            event.listen(self._engine, "connect", _patience(self._engine.dialect.name, round(patience_s * 1000)))
         try:
             with self._guard():
                 migrations.upgrade(self._engine)
@@ -831,7 +839,7 @@ def _operational(words: str) -> str:
     """What a database says that cannot do it now, for a person."""
     if "no such column" in words or "has no column" in words:
         return _("another version of this program has made it; name another file")
-    if "locked" in words:
+    if "locked" in words or "lock timeout" in words:
         return _("another program has locked it; try again when it has finished")
     if "full" in words or "No space" in words:
         return _("the disk is full: this was not stored; make room and try again")
@@ -850,3 +858,16 @@ def _pragmas(connection: Any, _record: object) -> None:
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=5000"):
         cursor.execute("PRAGMA " + pragma)
     cursor.close()
+
+
+def _patience(dialect: str, milliseconds: int) -> Callable[[Any, object], None]:
+    setting = "PRAGMA busy_timeout" if dialect == "sqlite" else "SET lock_timeout"
+
+    def tell(connection: Any, _record: object) -> None:
+        cursor = connection.cursor()
+        cursor.execute(f"{setting} = {milliseconds}")
+        cursor.close()
+        # PostgreSQL would take it back with a transaction that fails.
+        connection.commit()
+
+    return tell

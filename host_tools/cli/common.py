@@ -34,9 +34,9 @@ def db_option(function: Function) -> Function:
     )(function)
 
 
-def open_store(db: Path | str | None, must_exist: bool = False) -> Store:
+def open_store(db: Path | str | None, must_exist: bool = False, patience_s: float | None = None) -> Store:
     """The record at `db` or its default place."""
-    return Store(db or default_place(), must_exist=must_exist)
+    return Store(db or default_place(), must_exist=must_exist, patience_s=patience_s)
 
 
 def void_reasons(store: Store, uid: str, number: int) -> list[str]:

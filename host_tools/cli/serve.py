@@ -27,7 +27,7 @@ from host_tools.store import default_path
 from host_tools.web.access import ROLES, Pins, role_name
 from host_tools.web.app import Web
 from host_tools.web.console import Console
-from host_tools.web.hub import Hub
+from host_tools.web.hub import PATIENCE_S, Hub
 from host_tools.web.server import Server, is_loopback, listen
 
 
@@ -140,7 +140,7 @@ def serve(
     houseway.load(house_way)
     with contextlib.ExitStack() as stack:
         name, lid = stack.enter_context(_table_of(port, virtual, chosen, seed))
-        store = stack.enter_context(contextlib.closing(open_store(db)))
+        store = stack.enter_context(contextlib.closing(open_store(db, patience_s=PATIENCE_S)))
         listener = stack.enter_context(contextlib.closing(listen(host, http)))
         hub = Hub(name, store, chosen)
         stack.callback(hub.stop)

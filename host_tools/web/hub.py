@@ -8,6 +8,7 @@ from __future__ import annotations
 import queue
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -28,6 +29,10 @@ T = TypeVar("T")
 ROLLS = 20
 _POLL_S = 0.02
 _AGAIN_S = 0.5
+# How long a record that somebody has locked may hold up the table's thread.
+PATIENCE_S = 1.0
+# How long a record that cannot be written is left alone; the table sends what is not acknowledged every second.
+_PAUSE_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -63,10 +68,16 @@ class Unknown(BadInput):
 
 
 class Recorder:
-    """A store that refuses softly: what it cannot write is not acknowledged, and the table sends it again."""
+    """A store that refuses softly: what it cannot write is not acknowledged, and the table sends it again.
 
-    def __init__(self, store: Store) -> None:
+    `trouble` says why, until the last record that was refused is stored.
+    """
+
+    def __init__(self, store: Store, now: Callable[[], float] = time.monotonic) -> None:
         self._store = store
+        self._now = now
+        self._refused = 0
+        self._again = now()
         self.last = store.last
         self.history = store.history
         self.link = store.link
@@ -74,14 +85,31 @@ class Recorder:
 
     def take(self, uid: str, record: Message, link: str, first_event: int) -> bool:
         """As Store.take; False, and `trouble` says why, where that raises."""
+        known = int(record["id"]) if isinstance(record.get("id"), int) else 0
+        if self._now() < self._again:
+            # A store that does not get on takes its time to say so: not once more for each record of a burst.
+            self._refused = max(self._refused, known)
+            return False
         try:
             taken = self._store.take(uid, record, link, first_event)
         except StoreError as error:
             self.trouble = str(error)
+            self._refused = max(self._refused, known)
+            self._again = self._now() + _PAUSE_S
             return False
-        if taken:
-            self.trouble = ""
+        if taken and known >= self._refused:
+            self._fine()
         return taken
+
+    def greeted(self, uid: str, last_event: int) -> None:
+        """The table's last event is `last_event`: one that was refused and that it has no more is not waited for."""
+        self._refused = min(self._refused, last_event)
+        if self._refused and self.last(uid)[0] >= self._refused:
+            self._fine()
+
+    def _fine(self) -> None:
+        self.trouble = ""
+        self._refused = 0
 
 
 class Hub:
@@ -104,6 +132,9 @@ class Hub:
         self._given = pack
         self._open = open_transport
         self._recorder = Recorder(store)
+        # Why the record could not be read; it is tried again until it can.
+        self._unread = ""
+        self._look_at = 0.0
         self._device: Device | None = None
         self._jobs: queue.SimpleQueue[tuple[Callable[[Device], Any], Context, Future[Any]] | None] = queue.SimpleQueue()
         self._ending = threading.Event()
@@ -141,7 +172,7 @@ class Hub:
     # -- in the thread ---------------------------------------------------------------------------------------------
 
     def _say(self, **changes: Any) -> None:
-        snapshot = replace(self.snapshot, record_trouble=self._recorder.trouble, **changes)
+        snapshot = replace(self.snapshot, record_trouble=self._recorder.trouble or self._unread, **changes)
         if snapshot != self.snapshot:
             self.snapshot = snapshot
             self.tell(snapshot)
@@ -157,20 +188,26 @@ class Hub:
 
     def _look(self, uid: str) -> None:
         try:
-            self._say(rounds=self._newest(uid))
+            rounds = self._newest(uid)
         except StoreError as error:
-            self._recorder.trouble = str(error)
+            self._unread = str(error)
+            self._look_at = time.monotonic() + _AGAIN_S
             self._say()
+        else:
+            self._unread = ""
+            self._say(rounds=rounds)
 
     def _connect(self) -> None:
         device = Device(self.port, self._recorder, self._watch, self._open)
         try:
             pack = self._pack_of(str(device.table.get("pack")))
             rounds = self._newest(device.uid)
+            self._recorder.greeted(device.uid, int(device.table["last_event"]))
         except BaseException:
             device.close()
             raise
         self._device = device
+        self._unread = ""
         self._say(linked=True, trouble="", table=device.table, state=dict(device.state), pack=pack, rounds=rounds)
 
     def _pack_of(self, name: str) -> Pack:
@@ -185,6 +222,8 @@ class Hub:
         device, self._device = self._device, None
         if device is not None:
             device.close()
+        if isinstance(error, StoreError):
+            self._unread = str(error)
         self._say(linked=False, trouble=str(error))
 
     def _run(self) -> None:
@@ -194,7 +233,7 @@ class Hub:
                     self._connect()
                     continue
                 self._device.poll(_POLL_S)
-                if self._again.is_set():
+                if self._again.is_set() or (self._unread and time.monotonic() >= self._look_at):
                     self._again.clear()
                     self._look(self._device.uid)
                 self._say()

@@ -21,7 +21,7 @@ from host_tools.web import console
 from host_tools.web.access import Pins
 from host_tools.web.app import Web
 from host_tools.web.console import Console
-from host_tools.web.hub import Hub
+from host_tools.web.hub import PATIENCE_S, Hub
 from host_tools.web.server import Server, listen
 from tests.virtual import LONG, instant_table, until
 
@@ -85,7 +85,7 @@ class Served:
         self.start()
 
     def start(self) -> None:
-        self.store = Store(self.folder / "rounds.db")
+        self.store = Store(self.folder / "rounds.db", patience_s=PATIENCE_S)
         self.hub = Hub(self.bench.port, self.store)
         self.hub.start()
         listener = listen("127.0.0.1", self.port)
@@ -135,6 +135,10 @@ class Served:
 
     def ask(self, name: str, /, **fields: Any) -> Any:
         return self.hub.ask(lambda device: device.request(name, **fields)).result(LONG)
+
+    def all_stored(self) -> None:
+        """Wait until every record that may leave the table is stored."""
+        self.hub.ask(lambda device: device.wait_stored(LONG)).result(LONG)
 
     def wait(self, *states: str) -> None:
         until(lambda: self.hub.snapshot.state.get("state") in states, f"{states}")

@@ -187,7 +187,7 @@ def test_a_double_click_is_one_action(windows: Windows, served: Served) -> None:
     desk = log_in(windows, served)
     desk.get_by_role("button", name="Open a round").dblclick()
     state(desk, "Bets are open")
-    until(lambda: served.store.rounds(), "the round")
+    served.all_stored()
     assert len(served.store.rounds()) == 1
     expect(desk.locator("#message")).to_be_empty()
 

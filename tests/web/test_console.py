@@ -60,6 +60,7 @@ def test_a_whole_round(served: Served) -> None:
     assert display.until_state("SETTLED")["dice"]["values"] == [2, 5, 2]
     desk.done("lid", to="shut")
     desk.done("finish")
+    served.all_stored()
     assert served.store.round(1)["status"] == "settled"
 
 
@@ -97,7 +98,8 @@ def test_the_same_action_sent_twice_is_done_once(served: Served) -> None:
     for thread in threads:
         thread.join(LONG)
     assert {(answer.status, answer.body) for answer in answers} == {(200, answers[0].body)}
-    until(lambda: len(served.store.rounds()) == 1, "the round")
+    served.all_stored()
+    assert len(served.store.rounds()) == 1
     served.wait("BETTING")
     assert desk.do("open", key="the-same-key", shaker=1).json() == answers[0].json()
 
@@ -122,7 +124,8 @@ def test_a_restarted_server_does_not_do_it_again(served: Served) -> None:
     # The session goes on, and what was sent before is not done a second time.
     answer = desk.post("/dealer/do", asked)
     assert (answer.status, answer.json()["code"]) == (409, "STALE")
-    until(lambda: len(served.store.rounds()) == 1, "the round")
+    served.all_stored()
+    assert len(served.store.rounds()) == 1
 
 
 def test_whoever_goes_before_the_answer_leaves_nothing_half_done(served: Served) -> None:
@@ -137,7 +140,8 @@ def test_whoever_goes_before_the_answer_leaves_nothing_half_done(served: Served)
     served.wait("BETTING")
     assert served.hub.snapshot.state["shaker"] == 3
     assert desk.do("open", key="gone-before", shaker=3).status == 200
-    until(lambda: len(served.store.rounds()) == 1, "the round")
+    served.all_stored()
+    assert len(served.store.rounds()) == 1
 
 
 def test_a_pulled_cable_is_told_and_the_action_can_be_repeated(served: Served) -> None:
@@ -165,7 +169,8 @@ def test_roles(served: Served) -> None:
     assert floor.do("test", on=True).status == 403
     assert desk.do("hello", major=1, minor=1).status == 400
     floor.done("void", reason="wrong bets")
-    until(lambda: served.store.round(1)["status"] == "void", "the record")
+    served.all_stored()
+    assert served.store.round(1)["status"] == "void"
     assert bench.done("test", on=True)["on"] is True
     assert bench.done("test", on=False)["state"] == "IDLE"
 
@@ -367,7 +372,8 @@ def test_a_database_that_is_locked_is_told(served: Served) -> None:
         until(lambda: "locked" in served.hub.snapshot.record_trouble, "the trouble")
         other.rollback()
     until(lambda: not served.hub.snapshot.record_trouble, "the end of the trouble")
-    until(lambda: served.store.rounds(), "the round")
+    served.all_stored()
+    assert len(served.store.rounds()) == 1
 
 
 def test_what_is_typed_is_never_a_script(served: Served) -> None:
@@ -415,11 +421,12 @@ def test_corrections_add_records_and_change_none(served: Served) -> None:
     floor = Client(served, "supervisor")
     served.play([2, 2, 2])
     uid = served.hub.snapshot.table["uid"]
+    served.all_stored()
     before = served.store.events(uid)
     floor.done("changed", unit="dice", keep=True)
     floor.done("leave", position=3)
     floor.done("end")
-    until(lambda: len(served.store.events(uid)) == len(before) + 3, "the records")
+    served.all_stored()
     after = served.store.events(uid)
     assert after[: len(before)] == before
     assert [event["d"]["why"] for event in after[len(before) :]] == [
@@ -442,7 +449,7 @@ def test_tile_hands_are_settled_then_kept_once(tmp_path: Path) -> None:
         served.wait("LOCKED")
         desk.done("close")
         served.reveal()
-        until(lambda: served.store.round(1)["status"] == "settled", "the record")
+        served.all_stored()
         desk.stream.until_state("SETTLED")
         while "tiles" not in desk.stream.view["can"]:
             desk.stream.next()

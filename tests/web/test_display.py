@@ -166,6 +166,7 @@ def test_nothing_of_a_result_is_sent_before_the_lid_opens(served: Served) -> Non
         for stream in streams:
             assert stream.until_state("SETTLED")["dice"]["values"] == dice
         served.finish()
+        served.all_stored()
         for stream in streams:
             stream.until_state("IDLE")
     assert heard[0] == heard[1]
@@ -215,14 +216,16 @@ def test_a_record_that_cannot_be_written_is_told_and_lost_nothing(
 ) -> None:
     stream = served.watch()
     stream.until_state("IDLE")
+    refused: list[str] = []
 
-    def full(*_arguments: Any) -> bool:
+    def full(uid: str, record: Any, *_more: Any) -> bool:
+        refused.append(record["k"])
         raise StoreError("rounds.db: the disk is full")
 
     with monkeypatch.context() as patched:
         patched.setattr(served.store, "take", full)
         served.ask("open", shaker=1)
-        until(lambda: served.hub.snapshot.record_trouble, "the trouble")
+        until(lambda: "opened" in refused, "the record")
     while not any(notice["kind"] == "record" for notice in stream.view["notices"]):
         stream.next()
     while any(notice["kind"] == "record" for notice in stream.view["notices"]):
