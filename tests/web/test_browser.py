@@ -10,7 +10,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
-from tests.virtual import until
 from tests.web.browser import running
 from tests.web.conftest import PINS, Served, serving
 
