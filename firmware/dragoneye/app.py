@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from dragoneye import __version__, installed, keys, round, selftest
+from dragoneye import __version__, installed, keys, round, selftest, service
 from dragoneye.config import (
     WATCHDOG_MS,
     check_readers,
@@ -22,7 +22,7 @@ from dragoneye.drivers import board as parts
 from dragoneye.drivers.console import Console
 from dragoneye.drivers.mfrc522 import ReaderFault
 from dragoneye.journal import Journal
-from dragoneye.protocol import READING, SHAKING, TEST
+from dragoneye.protocol import READING, ROLLING, SHAKING, TEST
 from dragoneye.rules import packs, reading
 from dragoneye.signals import Signals
 from dragoneye.text import dumps
@@ -402,7 +402,7 @@ class App:
         """Collect, unless the dice roll."""
         meter = self.meters["memory"]
         meter.begin(waited_ms)
-        moving = self.controller.table.state in round.ROLLING or self.board.shaker.running
+        moving = self.controller.table.state in ROLLING or self.board.shaker.running
         if not moving or not waited_ms:
             gc.collect()
         meter.end()
@@ -433,7 +433,7 @@ class App:
             table.standing["MOTOR_STUCK"] = "the motor still draws current" if stuck else None
             if stuck:
                 self.report(table.set_fault, "MOTOR_STUCK", "%d mA while off" % board.shaker.milliamps())
-        if table.state not in round.ROLLING and now - self._readers_at > READERS_MS and not board.reader.busy:
+        if table.state not in ROLLING and now - self._readers_at > READERS_MS and not board.reader.busy:
             self._readers_at = now
             self._reader_trouble(board.reader.trouble())
 
@@ -446,7 +446,7 @@ class App:
 
     def _effects(self):
         for effect, value in self.controller.table.take_effects():
-            if effect == round.STOP:
+            if effect == service.STOP:
                 if self._shake_task is not None:
                     self._shake_task.cancel()
                     self._shake_task = None
@@ -464,13 +464,13 @@ class App:
                 self.board.lock.pulse()
             elif effect == round.REFUSED:
                 self.signals.refused(self.clock.now())
-            elif effect == round.SELFTEST:
+            elif effect == service.SELFTEST:
                 if self._service_task is not None:
                     self._service_task.cancel()
                 self._service_task = asyncio.create_task(self._serve("selftest", self._selftest()))
-            elif effect == round.SURVEY and self._service_task is None:
+            elif effect == service.SURVEY and self._service_task is None:
                 self._service_task = asyncio.create_task(self._serve("survey", self._look(value)))
-            elif effect == round.MAINTENANCE:
+            elif effect == service.MAINTENANCE:
                 asyncio.create_task(self._guarded("maintenance", self._maintain()))
 
     async def _serve(self, name, job):

@@ -58,6 +58,9 @@ SETTLED = "SETTLED"
 VOID = "VOID"
 FAULT = "FAULT"
 TEST = "TEST"
+# A roll is under way, and none is.
+ROLLING = (SHAKING, SETTLING, READING)
+BETWEEN = (IDLE, SETTLED)
 
 # name -> (role, since, fields, what it does). A field is (name, kind, low or words, high, default); a default of
 # REQUIRED means that it must be given. Kinds: int (low..high), word (one of), text (0..high printable characters),

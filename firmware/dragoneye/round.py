@@ -2,18 +2,19 @@
 
 `Table` takes requests, inputs and reader passes, and answers with changes of its state, records (through a function
 that makes them durable before it returns) and effects for the board. `fold` is what the records say: the state that
-survives a power loss.
+survives a power loss. What lies on the table and the service have modules of their own.
 """
 
-from dragoneye.errors import BadInput
 from dragoneye.protocol import (
     BETTING,
+    BETWEEN,
     CLOSED,
     FAULT,
     IDLE,
     LOCKED,
     READING,
     REVEALED,
+    ROLLING,
     SERVICE_FAULTS,
     SETTLED,
     SETTLING,
@@ -24,20 +25,15 @@ from dragoneye.protocol import (
 )
 from dragoneye.rules import reading, wagers
 from dragoneye.rules.streak import Streak
+from dragoneye.service import STOP, Service
 from dragoneye.text import show
 
-# What `take_effects` gives the board: SHAKE with (roll, jolts), READ with (roll, step of the gain ladder).
+# What `take_effects` gives the board, beside the service's: SHAKE with (roll, jolts), READ with (roll, step of the gain
+# ladder).
 SHAKE = "shake"
-STOP = "stop"
 READ = "read"
 UNLOCK = "unlock"
-MAINTENANCE = "maintenance"
 REFUSED = "refused"
-SELFTEST = "selftest"
-SURVEY = "survey"
-
-ROLLING = (SHAKING, SETTLING, READING)
-_BETWEEN = (IDLE, SETTLED)
 
 # What may be asked while a fault is latched, and in test mode.
 _IN_FAULT = ("clear", "unlock", "leave", "end", "changed", "maintenance", "test", "selftest", "sensors")
@@ -45,8 +41,6 @@ _IN_TEST = ("clear", "unlock", "changed", "maintenance", "test", "selftest", "se
 
 # After an edge of the lid switch its debounced state must be known again before a shake.
 LID_QUIET_MS = 50
-# The supply must be low, or good again, for so long before the fault SUPPLY is set or cleared.
-SUPPLY_STANDS_MS = 2000
 
 # Settings of a table's configuration with their defaults: milliseconds and counts.
 SETTINGS = {
@@ -81,14 +75,6 @@ def initial():
         "service": {},
         "dice": None,
     }
-
-
-def _nothing():
-    pass
-
-
-def _no_place(dice_set):
-    raise Problem("E_STATE", "this table has no place for a dice set")
 
 
 def is_latched(code):
@@ -167,7 +153,7 @@ def fold(state, record):
     return after
 
 
-class Table:
+class Table(Service):
     """One table. `state` is the durable state at start, `record(kind, data)` writes one record and returns its id.
 
     `record` returns 0 when nothing can be written, and raises OSError when the flash refuses just now: then the caller
@@ -181,54 +167,24 @@ class Table:
     """
 
     def __init__(self, pack, registry, eye, settings, state, record, now, gain_steps=1, dice_set=None):
-        self.pack = pack
-        self.registry = registry
-        self.eye = eye
-        self.dice_set = dice_set
+        super().__init__(pack, registry, eye, state, record, now, dice_set)
         self.settings = dict(SETTINGS)
         self.settings.update(settings)
         self.gain_steps = gain_steps
         self.tally = reading.Tally()
-        self._record = record
-        self.effects = []
-        self.changed = True
-
-        self.state = IDLE
-        self.round = state["round"]
-        self.shaker = state["shaker"]
-        self.bets = {}
-        self.bets_open = False
-        self.streak = Streak.from_dict(state["streak"])
         self.locked = None
         self.result = None
         self.void_reason = None
         self.voids = 0
         self.shakes = {}
-        self.fault = state["fault"]
         # What keeps a fault from being cleared, and [code, detail] of faults that came while another was latched.
         self.standing = {}
         self.waiting = [list(row) for row in state.get("waiting", ())]
-        self.unwritten = []
-        # Faults of the severity SERVICE: code -> detail.
-        self.service_due = dict(state.get("service", {}))
-        # The self-test: None, or {"running": flag, "items": rows, "why": why it ended early or None}.
-        self.selftest = None
-        # Writes another dice set to the flash before it is recorded.
-        self.save_dice = _no_place
-        # Called before a record is written while the motor may run: the board stops it at once.
-        self.stop_now = _nothing
-        # Called before anything moves: the result shall be written down quickly.
-        self.prepare = _nothing
         self._late = []
         # No round is opened under a number that a host has stored already.
         self.floor = 0
-        # True once a restart for maintenance is certain: nothing may begin any more.
-        self.leaving = False
         self.lid_open = False
         self.tamper_open = False
-        self.supply_low = False
-        self._after_fault = IDLE
-        self._after_test = IDLE
         self._reader = None
         self._deadline = None
         self._last_shake = None
@@ -236,8 +192,6 @@ class Table:
         self._manual = None
         self._tokens = 0
         self._roll = 0
-        self._owed = 0
-        self._supply_since = now
 
         if state["phase"] != IDLE:
             # A shake may have been under way a moment ago.
@@ -305,21 +259,6 @@ class Table:
         """True when so many rolls were void that a supervisor must come."""
         return self.state == VOID and self.voids >= self.pack["void_limit"]
 
-    @property
-    def beneath(self):
-        """The state, or the one that a latched fault will end in."""
-        return self.state if self.fault is None else self._after_fault
-
-    def _happened(self, kind, data):
-        """Record what cannot be undone or refused any more: what is not written now is kept until it can be."""
-        if not self.unwritten:
-            try:
-                if self._record(kind, data):
-                    return
-            except OSError:
-                pass
-        self.unwritten.append((kind, data))
-
     def _note_door(self, data):
         """Record a door or the key. One that the journal refuses is lost; what follows from it is not."""
         try:
@@ -327,31 +266,11 @@ class Table:
         except OSError:
             pass
 
-    def write_unwritten(self):
-        """The journal can be written again: record in order what has happened meanwhile. Raises OSError."""
-        while self.unwritten:
-            self._record(*self.unwritten[0])
-            self.unwritten.pop(0)
-
     def take_effects(self):
         """The effects since the last call, in order."""
         taken = self.effects
         self.effects = []
         return taken
-
-    def _bets_list(self):
-        return [[position, self.bets[position]] for position in sorted(self.bets)]
-
-    def _put_bets(self, rows):
-        self.bets = {}
-        for position, stakes in rows:
-            self.bets[position] = stakes
-
-    def _liability(self, bets):
-        return wagers.liability(bets, self.shaker, self.streak.count, self.pack)
-
-    def _bonuses(self):
-        return {position: self.bets[position]["bonus"] for position in self.bets if "bonus" in self.bets[position]}
 
     # -- requests --------------------------------------------------------------------------------------------------
 
@@ -370,23 +289,6 @@ class Table:
         answer = getattr(self, "_do_" + name)(fields, now)
         self.changed = True
         return answer
-
-    def _need(self, *states):
-        if self.state not in states:
-            raise Problem("E_STATE", "the table is %s; allowed in %s" % (self.state, ", ".join(states)))
-
-    def _need_open_bets(self):
-        if not self.bets_open:
-            if self.state in _BETWEEN:
-                self._need(BETTING)
-            raise Problem("E_BETS_CLOSED")
-
-    def _check_shaker(self, shaker):
-        most = self.pack["player_positions"]
-        if shaker > most:
-            raise Problem(
-                "E_ARGS", "shaker: %d; allowed: 0 for the dealer, or a position from 1 to %d" % (shaker, most)
-            )
 
     def _do_open(self, fields, now):
         self._need(IDLE)
@@ -411,133 +313,6 @@ class Table:
         self._manual = None
         self.state = BETTING
         return {"round": self.round, "bets": self._bets_list()}
-
-    def _do_shaker(self, fields, now):
-        self._need(BETTING, CLOSED, VOID)
-        self._check_shaker(fields["shaker"])
-        before = self.shaker
-        self.shaker = fields["shaker"]
-        try:
-            self._owed = self._within_limit(self.bets)
-        except Problem:
-            self.shaker = before
-            raise
-        return {"shaker": self.shaker, "liability": self._owed}
-
-    def _within_limit(self, bets):
-        owed = self._liability(bets)
-        most = self.pack["liability_max"]
-        # What lowers the debt is never refused: a streak may have carried it over the limit.
-        if most is not None and owed > most and owed > self._owed:
-            raise Problem("E_LIABILITY", "the table could owe %d cents; the limit is %d" % (owed, most))
-        return owed
-
-    def _do_bets(self, fields, now):
-        self._need_open_bets()
-        position = fields["position"]
-        stakes = self._stakes(position, fields["wagers"])
-        held = self.bets.get(position, {}).get("bonus", 0)
-        if self.streak.running and held and "bonus" not in fields["wagers"]:
-            stakes["bonus"] = held
-        refusal = self.streak.refusal(position, stakes.get("bonus", 0))
-        if refusal is not None:
-            raise Problem(refusal)
-        bets = dict(self.bets)
-        if stakes:
-            bets[position] = stakes
-        elif position in bets:
-            del bets[position]
-        owed = self._within_limit(bets)
-        if self.streak.running:
-            self._need_no_motion()
-        after = self._streak_copy()
-        held = after.hold(position, stakes.get("bonus", 0))
-        why = "bonus lowered" if "bonus" in stakes else "bonus taken off"
-        self._change_bets(bets, position, after if held else None, why)
-        return {"position": position, "wagers": stakes, "liability": owed}
-
-    def _stakes(self, position, told):
-        """The wagers `told` for a position without those of 0 cents. Raises Problem for what the rules do not allow."""
-        try:
-            wagers.check_position(position, self.pack)
-            stakes = {}
-            for wager in told:
-                wagers.check_wager(wager, position, self.pack)
-                if told[wager]:
-                    stakes[wager] = wagers.check_stake(told[wager], wager, self.pack)
-            return stakes
-        except BadInput as error:
-            raise Problem("E_WAGER", str(error))
-
-    def _change_bets(self, bets, position, after, why):
-        """Put `bets` in the place of the table's, and the streak `after` that in the place of its own unless None."""
-        if self.beneath == LOCKED and bets != self.bets:
-            rows = [[place, bets[place]] for place in sorted(bets)]
-            self._record("bets", {"round": self.round, "bets": rows})
-            self._take_bets(bets)
-        if after is not None:
-            self._change_streak(after, why, position)
-        self._take_bets(bets)
-
-    def _take_bets(self, bets):
-        self.bets = bets
-        self._owed = self._liability(bets)
-
-    def _need_no_motion(self):
-        # A flash write stops interrupts, the lid's among them: never while anything moves.
-        if self.state in ROLLING:
-            raise Problem("E_STATE", "the table is %s; allowed before the shake or after it" % self.state)
-
-    def _do_leave(self, fields, now):
-        position = fields["position"]
-        if not self.bets_open and self.beneath not in _BETWEEN:
-            raise Problem("E_BETS_CLOSED", "the wagers of this roll stand; a player can leave after it")
-        self._need_no_motion()
-        bets = dict(self.bets)
-        bets.pop(position, None)
-        after = self._streak_copy()
-        self._change_bets(bets, position, after if after.leave(position) else None, "player left")
-        return {"position": position, "streak": self.streak.as_dict()}
-
-    def _streak_copy(self):
-        return Streak.from_dict(self.streak.as_dict())
-
-    def _change_streak(self, after, why, position=0, record=None):
-        """Record the streak as it is `after` something, by `record` or as usual; then it is so."""
-        record = record or self._record
-        record("streak", {"why": why, "position": position, "streak": after.as_dict()})
-        self.streak = after
-        self._owed = self._liability(self.bets)
-
-    def _do_close(self, fields, now):
-        if not self.bets_open:
-            if self.state in (IDLE, SETTLED, REVEALED):
-                self._need(BETTING)
-            raise Problem("E_BETS_CLOSED", "bets are closed already")
-        self._need_no_motion()
-        self._close_bets()
-        return {"round": self.round, "liability": self._owed}
-
-    def _close_bets(self, record=None):
-        record = record or self._record
-        record(
-            "closed",
-            {
-                "round": self.round,
-                "shaker": self.shaker,
-                "bets": self._bets_list(),
-                "liability": self._owed,
-            },
-        )
-        self.bets_open = False
-        if self.state == BETTING:
-            self.state = CLOSED
-
-    def _end_betting(self):
-        """Whoever moves the lid ends the betting: nobody may bet on what can be seen, whatever the flash does."""
-        if self.beneath == LOCKED and self.bets_open:
-            self.changed = True
-            self._close_bets(self._happened)
 
     def _lockout_left(self, now):
         if self._last_shake is None:
@@ -626,7 +401,7 @@ class Table:
         return {"round": self.round, "dice": entry["dice"]}
 
     def _do_correct(self, fields, now):
-        self._need(*_BETWEEN)
+        self._need(*BETWEEN)
         last = max(self.round, self.floor)
         if fields["round"] > last:
             raise Problem("E_ARGS", "correct: round is %d; the last that is over is %d" % (fields["round"], last))
@@ -665,126 +440,6 @@ class Table:
         if self.state == LOCKED and self.lid_open and not self.bets_open:
             self._reveal(now)
         return {"state": self.state}
-
-    def _do_changed(self, fields, now):
-        if self.beneath in ROLLING or self.beneath in (LOCKED, REVEALED):
-            raise Problem("E_STATE", "the table is %s; change units between rolls" % self.beneath)
-        if self.streak.running and not fields["keep"]:
-            self._change_streak(Streak(), fields["unit"] + " changed")
-        else:
-            self._change_streak(self.streak, fields["unit"] + " changed, streak kept")
-        return {"streak": self.streak.as_dict()}
-
-    def _do_end(self, fields, now):
-        if self.fault is None:
-            self._need(IDLE, SETTLED)
-        elif self._after_fault not in _BETWEEN:
-            raise Problem("E_STATE", "a round is open; clear the fault and finish or void it first")
-        self._change_streak(Streak(), "table closed")
-        return {"streak": self.streak.as_dict()}
-
-    @property
-    def may_stop(self):
-        """True while no round is open."""
-        return self.beneath in _BETWEEN or self.beneath == TEST
-
-    def _do_maintenance(self, fields, now):
-        if not self.may_stop:
-            raise Problem("E_STATE", "the table is %s; allowed in %s" % (self.beneath, ", ".join(_BETWEEN)))
-        self.leaving = True
-        self.effects.append((MAINTENANCE, None))
-        return {"round": self.round}
-
-    # -- service: nothing here can become a result, as no roll is under way in TEST ------------------------------
-
-    def _do_test(self, fields, now):
-        if fields["on"] == (self.beneath == TEST):
-            return {"on": fields["on"], "state": self.state}
-        if fields["on"]:
-            if self.beneath not in _BETWEEN:
-                raise Problem("E_STATE", "the table is %s; allowed in %s" % (self.beneath, ", ".join(_BETWEEN)))
-            self._record("test", {"set": True})
-            self._after_test = self.beneath
-            self.selftest = None
-            self._put_beneath(TEST)
-        else:
-            # The self-test's motor; the test itself goes on when this cannot be recorded.
-            self.stop_now()
-            self._record("test", {"set": False})
-            self._end_selftest("test mode was left")
-            self._put_beneath(self._after_test)
-        return {"on": fields["on"], "state": self.state}
-
-    def _put_beneath(self, state):
-        if self.fault is None:
-            self.state = state
-        else:
-            self._after_fault = state
-
-    def _need_test(self):
-        if self.beneath != TEST:
-            raise Problem("E_STATE", "the table is %s; allowed in test mode" % self.state)
-
-    def _do_selftest(self, fields, now):
-        self._need_test()
-        if fields["start"] and not self._testing:
-            self.selftest = {"running": True, "items": [], "why": None}
-            self.effects.append((SELFTEST, None))
-        return dict(self.selftest or {"running": False, "items": [], "why": "none was started"})
-
-    @property
-    def _testing(self):
-        return self.selftest is not None and self.selftest["running"]
-
-    def _end_selftest(self, why):
-        """Stop a self-test that runs; its motor with it."""
-        if self._testing:
-            self.selftest = {"running": False, "items": [], "why": why}
-            self.stop_now()
-            self.effects.append((STOP, None))
-
-    def tested(self, items, now):
-        """The self-test has ended; `items` are rows [item, ok, value, allowed]."""
-        if not self._testing:
-            return
-        self.selftest = {"running": False, "items": items, "why": None}
-        wrong = [row[0] for row in items if not row[1]]
-        self.set_service("SELFTEST", ", ".join(wrong)[:80] if wrong else None, now)
-
-    def _do_sensors(self, fields, now):
-        if self.beneath == TEST:
-            self.effects.append((SURVEY, fields["step"]))
-        return {"state": self.state, "test": self.beneath == TEST}
-
-    def _do_dice(self, fields, now):
-        self._need_test()
-        tags = fields["tags"].upper().split(" ")
-        dice = [tags[0:6], tags[6:12], tags[12:]]
-        try:
-            for tag in tags:
-                reading.check_uid(tag)
-            registry = reading.registry_of(dice)
-        except ValueError as error:
-            raise Problem("E_ARGS", "dice: tags: %s" % error)
-        dice_set = self.save_dice(
-            {"serial": fields["serial"], "issued": fields["issued"], "eye": fields["eye"] - 1, "dice": dice}
-        )
-        same = self.dice_set is not None and self.dice_set["hash"] == dice_set["hash"]
-        self.registry = registry
-        self.eye = fields["eye"] - 1
-        self.dice_set = dice_set
-        self._record_dice(False, same)
-        return dict(dice_set, eye=fields["eye"], streak=self.streak.as_dict())
-
-    def _record_dice(self, found, same=False):
-        """Record the dice set, which is in the flash by now; other tags than before are other dice, and a streak ends
-        with them.
-
-        The streak first: when the power fails in between, the start finds dice that are not recorded yet.
-        """
-        if self.streak.running and not same:
-            self._change_streak(Streak(), "dice changed", record=self._happened)
-        self._happened("dice", dict(self.dice_set, eye=self.eye, found=found))
 
     # -- what the board reports ------------------------------------------------------------------------------------
 
@@ -915,25 +570,6 @@ class Table:
         self.state = FAULT
         self.effects.append((STOP, None))
 
-    def set_service(self, code, detail, now):
-        """Set a fault of the severity SERVICE, or clear it (`detail` None). The same again does nothing."""
-        before = self.service_due.get(code)
-        if before == detail:
-            return
-        if before is not None:
-            self._record("fault", {"code": code, "set": False, "detail": before})
-            del self.service_due[code]
-        if detail is not None:
-            self._record("fault", {"code": code, "set": True, "detail": detail})
-            self.service_due[code] = detail
-        self.changed = True
-
-    def _watch_supply(self, now):
-        # Not while the dice roll: a record is a flash write.
-        stands = now - self._supply_since >= SUPPLY_STANDS_MS and self.state not in ROLLING
-        if stands and self.supply_low != ("SUPPLY" in self.service_due):
-            self.set_service("SUPPLY", "the 12 V supply stays low" if self.supply_low else None, now)
-
     def forget(self):
         """The host holds more of the open round than this table does: it is the host's to end."""
         if self.state in ROLLING:
@@ -946,13 +582,6 @@ class Table:
             self._after_fault = IDLE
         else:
             self.state = IDLE
-
-    def resume_streak(self, streak):
-        """The host holds more rolls than this table does: the streak (see Streak.as_dict) is the one after them."""
-        self.streak = Streak.from_dict(streak)
-        self.unwritten = [row for row in self.unwritten if row[0] != "streak"]
-        self._owed = self._liability(self.bets)
-        self.changed = True
 
     def tick(self, now):
         """Let time pass: settling ends, time-outs run out."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoneye import protocol, round
+from dragoneye import protocol, round, service
 from dragoneye.protocol import (
     BETTING,
     CLOSED,
@@ -894,7 +894,7 @@ def test_a_void_is_recorded_with_its_reason_and_is_no_result(reason: str, state:
     after_fault = {"fault": "READER", "tamper": "TAMPER", "foreign_tag": "TAMPER"}.get(reason)
     assert rig.state == (FAULT if after_fault else IDLE if over else VOID)
     if not over:
-        assert rig.effects(round.STOP)
+        assert rig.effects(service.STOP)
     if after_fault:
         rig.tell("tamper", False)
         rig.ask("clear", code=after_fault)
@@ -1075,7 +1075,7 @@ def test_a_fault_is_latched_until_it_is_cleared_by_its_name(code: str) -> None:
     rig.reach(CLOSED)
     rig.tell("set_fault", code, "a broken wire")
     assert (rig.view()["fault"], rig.view()["detail"]) == (code, "a broken wire")
-    assert rig.effects(round.STOP) == [None]
+    assert rig.effects(service.STOP) == [None]
     assert rig.last("fault") == {"code": code, "set": True, "detail": "a broken wire"}
     wrong = "READER" if code != "READER" else "TAMPER"
     found, why = rig.refusal("clear", code=wrong)

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from dragoneye import round
+from dragoneye import service
 from dragoneye.protocol import FAULT, IDLE, LOCKED, SETTLED, Problem
 from host_tools import codes
 from tests.unit.tables import FOREIGN, Json, PowerCut, Rig, pack_named, tags_of
@@ -126,7 +126,7 @@ class AnyRound(Walk):
         restarted = any(record["k"] == "boot" for record in new)
         voids = [record["d"] for record in new if record["k"] == "void" and not record["d"]["over"]]
         if voids and not restarted:
-            assert effects.count(round.STOP) >= len(voids)
+            assert effects.count(service.STOP) >= len(voids)
         self.checked = len(self.rig.records)
 
     @invariant()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dragoneye import config, profile, protocol, round, selftest
+from dragoneye import config, profile, protocol, round, selftest, service
 from dragoneye.protocol import FAULT, IDLE, LOCKED, SETTLED, TEST, Problem
 from dragoneye.rules import reading
 from tests.unit.tables import DICE, LASTING, REGISTRY, Desk, PowerCut, Rig, tags_of
@@ -73,7 +73,7 @@ def test_a_fault_may_be_looked_into_in_test_mode_and_is_cleared_there() -> None:
     assert rig.ask("test", on=True) == {"on": True, "state": FAULT}
     assert rig.view()["test"]
     rig.ask("sensors")
-    assert rig.effects(round.SURVEY) == [0]
+    assert rig.effects(service.SURVEY) == [0]
     assert rig.ask("clear", code="READER") == {"state": TEST}
     rig.tell("set_fault", "MOTOR_STUCK", "80 mA while off")
     assert rig.ask("test", on=False) == {"on": False, "state": FAULT}
@@ -87,7 +87,7 @@ def test_the_readers_are_asked_in_test_mode_only() -> None:
         rig.reach(state)
         rig.table.take_effects()
         assert rig.ask("sensors")["test"] == (state == TEST)
-        assert rig.effects(round.SURVEY) == ([0] if state == TEST else [])
+        assert rig.effects(service.SURVEY) == ([0] if state == TEST else [])
 
 
 # -- the self-test ---------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def test_a_self_test_runs_once_and_its_report_stays() -> None:
     assert rig.ask("selftest") == {"running": False, "items": [], "why": "none was started"}
     assert rig.ask("selftest", start=True)["running"]
     assert rig.ask("selftest", start=True)["running"]
-    assert rig.effects(round.SELFTEST) == [None]
+    assert rig.effects(service.SELFTEST) == [None]
     rig.tell("tested", ROWS)
     assert rig.ask("selftest") == {"running": False, "items": ROWS, "why": None}
     rig.tell("tested", [])
@@ -121,7 +121,7 @@ def test_a_self_test_that_is_stopped_stops_the_motor_and_says_why(end: str) -> N
         rig.tell("set_fault", "TAMPER", "tamper contact open")
     # Before anything is written.
     assert stopped[0] == 2
-    assert round.STOP in [effect for effect, _ in rig.table.take_effects()]
+    assert service.STOP in [effect for effect, _ in rig.table.take_effects()]
     rig.tell("tested", ROWS)
     if end == "leave":
         rig.ask("test", on=True)
@@ -287,17 +287,17 @@ def test_the_motor_stays_off_over_an_open_lid_and_a_fault(monkeypatch: pytest.Mo
 
 def test_a_supply_that_stays_low_is_set_and_cleared_once() -> None:
     rig = Rig()
-    for length, known in ((round.SUPPLY_STANDS_MS - 1, False), (1, True)):
+    for length, known in ((service.SUPPLY_STANDS_MS - 1, False), (1, True)):
         rig.tell("supply", True)
         rig.wait(length)
         assert ("service" in rig.view()) == known
     assert rig.state == IDLE
     rig.tell("supply", False)
-    rig.wait(round.SUPPLY_STANDS_MS - 1)
+    rig.wait(service.SUPPLY_STANDS_MS - 1)
     assert rig.view()["service"] == {"SUPPLY": "the 12 V supply stays low"}
     rig.tell("supply", True)
     rig.tell("supply", False)
-    rig.wait(round.SUPPLY_STANDS_MS - 1)
+    rig.wait(service.SUPPLY_STANDS_MS - 1)
     assert "service" in rig.view()
     rig.wait(1)
     assert "service" not in rig.view()
@@ -307,22 +307,22 @@ def test_a_supply_that_stays_low_is_set_and_cleared_once() -> None:
 def test_a_fault_for_service_outlives_the_power_and_is_cleared_when_its_cause_is_gone() -> None:
     rig = Rig()
     rig.tell("supply", True)
-    rig.wait(round.SUPPLY_STANDS_MS)
+    rig.wait(service.SUPPLY_STANDS_MS)
     rig.restart()
     assert rig.view()["service"] == {"SUPPLY": "the 12 V supply stays low"}
     assert rig.state == IDLE
-    rig.wait(round.SUPPLY_STANDS_MS)
+    rig.wait(service.SUPPLY_STANDS_MS)
     assert "service" not in rig.view()
 
 
 def test_nothing_is_written_while_the_dice_roll_of_a_supply_that_has_come_back() -> None:
     rig = Rig()
     rig.tell("supply", True)
-    rig.wait(round.SUPPLY_STANDS_MS)
+    rig.wait(service.SUPPLY_STANDS_MS)
     rig.tell("supply", False)
     roll = rig.reach(ROLLING[0])
     before = len(rig.records)
-    rig.wait(round.SUPPLY_STANDS_MS)
+    rig.wait(service.SUPPLY_STANDS_MS)
     assert (rig.state, len(rig.records)) == (ROLLING[0], before)
     rig.settle(roll)
     rig.show(roll, [1, 2, 3])
