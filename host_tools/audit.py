@@ -1,25 +1,38 @@
-"""Everything in a record checked against everything else: ids, hashes, streaks, settlements, rounds, tile hands.
+"""Everything in a record checked against everything else: ids, hashes, tags, streaks, settlements, rounds, tile hands.
 
 The checker reads a table's events once, in order. It has its own settlement (host_tools.rules.settlement) and its own
 view of the streak; what it finds names the event or the round that does not fit what stands before it.
+
+Hashes can be made anew by who rewrites the record; tags cannot without the table's journal key. A tag is over a hash
+that covers every event before it, so one that fits proves all of them, tagged or not. Nothing in a record proves that
+it was not put back, as a whole, to what it was earlier: for that there are heads that were noted elsewhere, and the
+table itself.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 from typing import Any
 
-from dragoneye.config import digest
 from dragoneye.errors import BadInput
 from dragoneye.journal import GENESIS, chain
 from dragoneye.protocol import SEQ_MAX
 from dragoneye.rules.packs import Pack
-from dragoneye.text import dumps, show
+from dragoneye.text import show
+from host_tools import corrections
 from host_tools.i18n import _
+from host_tools.link import Link
 from host_tools.rules import seating, settlement, tiles
 from host_tools.store import DICE_CHANGED, Message, Search, Store
+
+# The journal keys of tables: by unique id and the key's name, which the table tells.
+Keys = Mapping[str, Mapping[str, bytes]]
+# The name of a key that the table did not tell.
+UNKNOWN = "?"
 
 _NO_STREAK: Message = {"count": 0, "parts": [], "gone": []}
 
@@ -39,6 +52,28 @@ class Finding:
 
 
 @dataclass
+class Proof:
+    """What the tags of a table's events prove.
+
+    `tagged` events have one, `fits` of them one that a key here gives, `proved` is the last of those (0: none): it and
+    all events before it are as the table wrote them. `missing` counts the tags that no key here is for, by the key's
+    name. `head` is where the record ends: "event:hash".
+    """
+
+    table: str
+    tagged: int = 0
+    fits: int = 0
+    proved: int = 0
+    missing: dict[str, int] = field(default_factory=dict)
+    keys: int = 0
+    head: str = ""
+
+    def as_dict(self) -> Message:
+        """The proof as JSON."""
+        return asdict(self)
+
+
+@dataclass
 class Audit:
     """What was looked at, what does not fit (`findings`), and what an auditor should know all the same (`notes`)."""
 
@@ -47,23 +82,22 @@ class Audit:
     rounds: int = 0
     settlements: int = 0
     tile_hands: int = 0
+    corrections: int = 0
+    proofs: list[Proof] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[Finding] = field(default_factory=list)
 
     def as_dict(self) -> Message:
         """The audit as JSON."""
         data: Message = {
-            name: getattr(self, name) for name in ("tables", "events", "rounds", "settlements", "tile_hands")
+            name: getattr(self, name)
+            for name in ("tables", "events", "rounds", "settlements", "tile_hands", "corrections")
         }
+        data["proofs"] = [proof.as_dict() for proof in self.proofs]
         data["clean"] = not self.findings
         data["findings"] = [finding.as_dict() for finding in self.findings]
         data["notes"] = [note.as_dict() for note in self.notes]
         return data
-
-
-def pack_hash(pack: Pack) -> str:
-    """What a table tells of its rule pack when it starts (`boot`, field pack_hash)."""
-    return str(digest(dumps([[key, pack[key]] for key in sorted(pack.values)]).encode()))
 
 
 def audit(
@@ -71,6 +105,7 @@ def audit(
     packs: list[Pack],
     uid: str | None = None,
     progress: Callable[[int], None] = lambda events: None,
+    keys: Keys = MappingProxyType({}),
 ) -> Audit:
     """Audit one table or all. `packs` are the rule packs that may have been played; `progress` is told event counts.
 
@@ -79,9 +114,82 @@ def audit(
     done = Audit()
     store.check_table(uid)
     for table in store.tables() if uid is None else [uid]:
-        _TableAudit(store, {pack_hash(pack): pack for pack in packs}, packs[0], table, done, progress).run()
+        known = {corrections.pack_hash(pack): pack for pack in packs}
+        _TableAudit(store, known, packs[0], table, done, progress, keys.get(table, {})).run()
         done.tables += 1
     return done
+
+
+def check_head(store: Store, done: Audit, uid: str, event: int, link: str) -> None:
+    """Find that the event `event` of a table is not the one whose hash was noted elsewhere, or is not there any more.
+
+    Raises BadInput when it was removed by `record prune` and cannot be checked.
+    """
+    stored = store.link(uid, event)
+    pruned = store.pruned_end(uid)
+    if stored is None and pruned is not None and event <= pruned[0]:
+        if event < pruned[0]:
+            raise BadInput(
+                _("event {event} was removed by `record prune`; give a head from {last} on").format(
+                    event=event, last=pruned[0]
+                )
+            )
+        stored = pruned[1]
+    if stored is None:
+        last = store.last(uid)[0]
+        words = _(
+            "the head {event}:{hash} was noted elsewhere, and the record ends at event {last}: its end was cut off"
+        )
+        done.findings.append(Finding(uid, event, 0, words.format(event=event, hash=link, last=last)))
+    elif stored != link:
+        words = _("its hash is {stored}; {hash} was noted elsewhere: it or something before it was changed")
+        done.findings.append(Finding(uid, event, 0, words.format(stored=stored, hash=link)))
+
+
+def compare(store: Store, done: Audit, wire: Link) -> str:
+    """Find where the record differs from the journal of the table at the other end of `wire`; its unique id.
+
+    Nothing is fetched from the table. Raises LinkError, and BadInput when nothing of this table is stored.
+    """
+    told = wire.hello(0, 0)
+    uid = str(told["uid"])
+    last = store.last(uid)[0]
+    if not last:
+        raise BadInput(_("nothing of table {uid} is stored in this record").format(uid=uid))
+
+    def find(words: str, **values: int | str) -> None:
+        done.findings.append(Finding(uid, last, 0, words.format(last=last, **values)))
+
+    newest, known = int(told["last_event"]), told.get("known")
+    if known and known[0] > last:
+        # That so much is stored is true; a table that is told of more than it has would begin its journal anew.
+        known = wire.hello(last, 0).get("known")
+    acked = int(wire.request("stats")["acked"])
+    if not known:
+        find(_("the table's journal cannot be read: it was not compared"))
+    elif known[0] < last:
+        if store.link(uid, known[0]) not in (None, known[1]):
+            find(_("the table's own event {known} is another one"), known=known[0])
+        find(
+            _("the table's own journal ends at event {known}: what follows here was added, or its flash was lost"),
+            known=known[0],
+        )
+    elif known[0] == last and store.link(uid, last) != known[1]:
+        find(_("the table's own event {last} is another one: this record was changed, or is another table's"))
+    elif acked > last:
+        find(
+            _(
+                "the table was told that its events up to {acked} are stored: the end was cut off, or another database "
+                "has it"
+            ),
+            acked=acked,
+        )
+    elif known[0] != last:
+        find(_("the table no longer has this event: it was not compared"))
+    elif newest > last:
+        words = _("the table has {count} events more, which were not fetched yet").format(count=newest - last)
+        done.notes.append(Finding(uid, last, 0, words))
+    return uid
 
 
 class _TableAudit:
@@ -95,7 +203,18 @@ class _TableAudit:
         uid: str,
         done: Audit,
         progress: Callable[[int], None],
+        keys: Mapping[str, bytes],
     ) -> None:
+        self.keys = keys
+        self.proof = Proof(uid, keys=len(keys))
+        # The first event without a tag since the last that has one; whether the last tag did not fit, or could not be
+        # checked.
+        self.bare = 0
+        self.forged = False
+        self.unproved = False
+        # What was corrected, by round in order, and what these rounds were settled by.
+        self.corrections: dict[int, list[Message]] = {}
+        self.settled: dict[int, tuple[int, Message, list[Any], Pack]] = {}
         self.store = store
         self.packs = packs
         self.uid = uid
@@ -135,6 +254,11 @@ class _TableAudit:
             for told in self.store.dice_sets(self.uid):
                 if told["event"] <= last:
                     self.set, self.set_tags, self.rolled_with_set = told["dice_set"], told["tags"], True
+        self.done.proofs.append(self.proof)
+        for told in self.store.stream_events(self.uid, kinds=("correction",)):
+            data = told["d"]
+            kept = {key: data[key] for key in corrections.TOLD if key in data}
+            self.corrections.setdefault(data["round"], []).append({"event": told["id"], "utc": told["utc"], **kept})
         self.rows = self.store.stream_rows(Search(uid=self.uid))
         for row in self.store.stream_events(self.uid, raw=True):
             self.done.events += 1
@@ -155,12 +279,109 @@ class _TableAudit:
             follows = row["id"] == last + 1 or restarted
             if follows and chain(GENESIS if restarted else link, row["body"]) != row["link"]:
                 self.find(_("its hash does not follow from the event before it: one of the two was changed"))
+            if restarted:
+                self._hangs_on(row, link)
             last, link = row["id"], row["link"]
+            self._check_tag(row)
             self._one(row)
+        self._check_end(last, link)
         self.event = 0
         self._compare_rows(SEQ_MAX + 1)
         for row in self.rows:
             self._unexpected(row)
+
+    # -- what the tags prove ---------------------------------------------------------------------------------------
+
+    def _check_tag(self, row: Message) -> None:
+        proof, name, tag = self.proof, row["key_id"], row["tag"]
+        if tag is None:
+            self.bare = self.bare or (row["id"] if proof.tagged else 0)
+            return
+        proof.tagged += 1
+        self.bare = 0
+        tried = self.keys.values() if name is None else filter(None, [self.keys.get(name)])
+        link = row["link"].encode()
+        fits = None
+        for key in tried:
+            fits = hmac.digest(key, link, "sha256")[:8].hex() == tag
+            if fits:
+                break
+        self.unproved = fits is None
+        if fits is None:
+            proof.missing[name or UNKNOWN] = proof.missing.get(name or UNKNOWN, 0) + 1
+        elif fits:
+            proof.fits += 1
+            proof.proved = row["id"]
+            self.forged = False
+        elif not self.forged:
+            # All that hang on one that was changed do not fit either.
+            self.forged = True
+            self.find(
+                _(
+                    "its tag is not the one that the table's journal key gives: it was not written so by this table; "
+                    "the last event that is proved is {proved}"
+                ).format(proved=proof.proved or _("none"))
+            )
+
+    def _hangs_on(self, row: Message, link: str) -> None:
+        """A journal that is begun anew names the hash of the newest event that the host had."""
+        try:
+            told = json.loads(row["body"])["d"].get("link", "")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return
+        if told and told != link:
+            self.find(
+                _(
+                    "the table began its journal anew after the event with the hash {told}, which is not the one "
+                    "before it here: events were changed or removed, or another database has them"
+                ).format(told=show(told))
+            )
+        elif not told:
+            self._bare_end()
+
+    def _bare_end(self) -> None:
+        """Nothing that comes any more proves what has no tag."""
+        if self.bare:
+            event, self.event = self.event, self.bare
+            self.find(
+                _("from here on no event has a tag, though earlier ones have: tags were removed, or the table's keys")
+            )
+            self.event = event
+        self.bare = 0
+
+    def _check_end(self, last: int, link: str) -> None:
+        proof = self.proof
+        proof.head = f"{last}:{link}"
+        self._bare_end()
+        if self.keys and not proof.tagged:
+            self.find(
+                _(
+                    "no event has a tag, and a journal key of this table is here: tags were removed, or the table has "
+                    "told nothing since it got the key"
+                )
+            )
+        for name, count in sorted(proof.missing.items()):
+            # Behind the last that fits, anybody may have written it who says that it was another key.
+            tell = self.find if self.keys and self.unproved else self.note
+            tell(
+                _("{count} tags were not checked: the journal key {key} is not here").format(
+                    count=count, key=_("that the table did not name") if name == UNKNOWN else name
+                )
+            )
+        if not proof.tagged:
+            self.note(
+                _("no event has a tag: the hashes alone are checked, which whoever can write this record can make anew")
+            )
+        head = self.store.head(self.uid)
+        if head is None:
+            self.find(_("what was acknowledged to the table last is not in the record: it was removed"))
+        elif head["head"] != proof.head:
+            self.find(
+                _(
+                    "the record ends here, and {head} was acknowledged to the table at {utc}: the end was cut off, "
+                    "changed or added to"
+                ).format(head=head["head"], utc=head["utc"])
+            )
 
     def _one(self, row: Message) -> None:
         try:
@@ -189,6 +410,8 @@ class _TableAudit:
     # -- by kind ---------------------------------------------------------------------------------------------------
 
     def _on_boot(self, data: Message) -> None:
+        if data.get("uid") not in (None, self.uid):
+            self.find(_("it is a start of table {uid}: it was taken from there").format(uid=show(data["uid"])))
         self._told_pack(data)
         if data.get("dice_set"):
             self._on_dice(data["dice_set"])
@@ -275,8 +498,46 @@ class _TableAudit:
             self.rolled_with_set = False
         self.set_tags = tags
 
+    def _on_correction(self, data: Message) -> None:
+        number = data["round"]
+        self.done.corrections += 1
+        if number > self.round or self.expected.get(number, {"status": ""})["status"] == "open":
+            self.find(_("it corrects a round that is not over"), number)
+        elif number not in self.settled:
+            self.note(_("it corrects a round that has no result here: nothing follows from it"))
+        elif self.settled[number][0] != data["event"]:
+            self.find(
+                _("it names event {told}; the round was settled by event {settled}").format(
+                    told=data["event"], settled=self.settled[number][0]
+                ),
+                number,
+            )
+
+    def _corrected(self, number: int) -> Message | None:
+        """What the corrections of a round make of it, by the rules of this auditor."""
+        told = self.corrections.get(number)
+        if told is None or number not in self.settled:
+            return None
+        _event, result, bets, pack = self.settled[number]
+        dice, stakes, void = result["dice"], dict(map(tuple, bets)), False
+        for one in told:
+            void = one["what"] == "void"
+            if one["what"] == "dice":
+                dice = one["dice"]
+            elif one["what"] == "bets":
+                stakes[one["position"]] = one["wagers"]
+        if void:
+            return {"void": True, "result": dict(result, rows=[], net=0), "told": told}
+        rows = settlement.settle(
+            sorted(stakes.items()), tuple(dice), result["eye"], result["shaker"], result["before"], pack
+        )
+        changed = {"dice": dice, "total": sum(dice), "rows": [*map(list, rows)], "net": settlement.net(rows)}
+        return {"void": False, "result": dict(result, **changed), "told": told}
+
     def _on_settled(self, data: Message) -> None:
         number = data["round"]
+        if number in self.corrections:
+            self.settled[number] = (self.event, data, self.bets, self.pack)
         self.done.settlements += 1
         if self.locked is None:
             self.find(_("it settles a round that has no locked result"), number)
@@ -384,9 +645,17 @@ class _TableAudit:
             expected[key] = None if result is None else result[key]
         if result is not None:
             expected["dice"] = " ".join(map(str, result["dice"]))
+        parsed = ("result", "tiles", "corrected")
         try:
-            told = dict(row, **{key: json.loads(row[key]) for key in ("result", "tiles") if row[key] is not None})
-        except ValueError:
+            told = dict(row, **{key: json.loads(row[key]) for key in parsed if row[key] is not None})
+            expected["corrected"] = corrected = self._corrected(number)
+            if corrected and told["corrected"] and told["corrected"]["result"] is None:
+                # Its rule pack was not known where it was stored.
+                corrected["result"] = None
+                self.note(_("round {number} is corrected, and was not settled anew").format(number=number))
+            elif corrected and told["corrected"]:
+                told["corrected"]["result"]["rows"].sort()
+        except (ValueError, KeyError, TypeError, AttributeError):
             self.find(_("the round's row is damaged"), number)
             return
         for key in expected:

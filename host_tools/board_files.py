@@ -52,7 +52,7 @@ def greet(port: str) -> tuple[Message, Message]:
 
     Nothing that the table records is taken: its events stay unacknowledged.
     """
-    link = Link(SerialTransport(port), lambda record, chain: False)
+    link = Link(SerialTransport(port), lambda record, chain, tag: False)
     try:
         return link.hello(0, 0), link.request("status")
     finally:
@@ -66,7 +66,7 @@ def stop_table(port: str) -> Message | None:
 
     Raises BadInput while a round is open, and LinkError when nothing answers.
     """
-    link = Link(SerialTransport(port), lambda record, chain: False)
+    link = Link(SerialTransport(port), lambda record, chain, tag: False)
     try:
         table = link.hello(0, 0)
         state = link.request("status")
@@ -100,7 +100,7 @@ def _in_maintenance(link: Link, port: str) -> Link:
         except LinkClosed:
             link.close()
             wait_for_port(port)
-            link = Link(SerialTransport(port), lambda record, chain: False)
+            link = Link(SerialTransport(port), lambda record, chain, tag: False)
     return link
 
 
@@ -188,7 +188,7 @@ class BoardFiles:
             self._drain_to_end()
             self.close()
             wait_for_port(self.port)
-            link = Link(SerialTransport(self.port), lambda record, chain: False)
+            link = Link(SerialTransport(self.port), lambda record, chain, tag: False)
             try:
                 link = _in_maintenance(link, self.port)
             finally:

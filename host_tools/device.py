@@ -24,7 +24,7 @@ class Sink(Protocol):
     def link(self, uid: str, record_id: int) -> str | None:
         """The chain hash of one stored record, None when it is not stored."""
 
-    def take(self, uid: str, record: Message, link: str, first_event: int) -> bool:
+    def take(self, uid: str, record: Message, link: str, first_event: int, tag: str = "") -> bool:
         """Make one record durable; False when it does not follow the last one yet."""
 
 
@@ -127,10 +127,10 @@ class Device:
             ).format(uid=uid, id=record_id)
         )
 
-    def _take(self, record: Message, link: str) -> bool:
+    def _take(self, record: Message, link: str, tag: str) -> bool:
         if not self._uid:
             return False
-        if not self.sink.take(self._uid, record, link, self._first_event):
+        if not self.sink.take(self._uid, record, link, self._first_event, tag):
             return False
         if record["id"] > self._told:
             # One that comes again was told already.

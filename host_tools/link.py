@@ -21,6 +21,8 @@ from host_tools.i18n import _, controller
 
 RETRY_S = 0.4
 GIVE_UP_S = 12.0
+# A record's tag: 8 bytes in hex (dragoneye.journal).
+TAG_MAX = 16
 MAINTENANCE = b"maintenance:"
 # A prompt that has answered alone for so long is all that there is.
 PROMPT_S = 4.0
@@ -130,7 +132,7 @@ def _why_not(port: str, error: Exception) -> str:
 class Link:
     """Requests and events over one transport.
 
-    `on_event(record, hash)` must have made the record durable when it returns; then it is acknowledged. It returns
+    `on_event(record, hash, tag)` must have made the record durable when it returns; then it is acknowledged. It returns
     False for a record that does not follow what is stored (a later one; it will come again). `on_state(view)` is
     given each live state.
     """
@@ -138,7 +140,7 @@ class Link:
     def __init__(
         self,
         transport: Transport,
-        on_event: Callable[[Message, str], bool],
+        on_event: Callable[[Message, str, str], bool],
         on_state: Callable[[Message], None] = lambda view: None,
     ) -> None:
         self.transport = transport
@@ -280,11 +282,11 @@ class Link:
             self._on_state(message["st"])
 
     def _event(self, message: Message) -> None:
-        record, link = message["ev"], message.get("h")
-        if not isinstance(record, dict) or not isinstance(link, str):
+        record, link, tag = message["ev"], message.get("h"), message.get("m", "")
+        if not isinstance(record, dict) or not isinstance(link, str) or not isinstance(tag, str) or len(tag) > TAG_MAX:
             self.counters["noise"] += 1
             return
-        if self._on_event(record, link):
+        if self._on_event(record, link, tag):
             self.counters["events"] += 1
             self.transport.write(protocol.encode(0, {"ack": record["id"]}))
 

@@ -41,9 +41,10 @@ from dragoneye.errors import BadInput
 from dragoneye.journal import GENESIS, chain
 from dragoneye.protocol import IDLE, SEQ_MAX
 from dragoneye.round import fold, initial
+from dragoneye.rules.packs import Pack
 from dragoneye.rules.streak import Streak
 from dragoneye.text import dumps, show
-from host_tools import migrations
+from host_tools import corrections, migrations
 from host_tools.i18n import _
 
 Message = dict[str, Any]
@@ -90,10 +91,32 @@ class Event(Base):
     utc: Mapped[str] = mapped_column(String(32))
     body: Mapped[str] = mapped_column(Text)
     link: Mapped[str] = mapped_column(String(32))
+    # Where the table has a journal key: the record's tag, and the key's name as far as the table has told it.
+    tag: Mapped[str | None] = mapped_column(String(16))
+    key_id: Mapped[str | None] = mapped_column(String(8))
+
+
+class Head(Base):
+    """The newest event of a table that was acknowledged to it: where its record must not end before."""
+
+    __tablename__ = "heads"
+    uid: Mapped[str] = mapped_column(String(32), primary_key=True)
+    event: Mapped[int]
+    link: Mapped[str] = mapped_column(String(32))
+    tag: Mapped[str | None] = mapped_column(String(16))
+    utc: Mapped[str] = mapped_column(String(32))
+
+    def as_dict(self) -> Message:
+        """The head as JSON; `head` is how it is noted: the event's id and its hash."""
+        return {"table": self.uid, "event": self.event, "head": f"{self.event}:{self.link}", "utc": self.utc}
 
 
 class Round(Base):
-    """One round: "open", then "settled" or "void" for good."""
+    """One round: "open", then "settled" or "void" for good.
+
+    `corrected` is what later corrections make of a settled one, as JSON: {"void", "result", "told"}, see
+    host_tools.corrections; `told` are the corrections.
+    """
 
     __tablename__ = "rounds"
     __table_args__ = (
@@ -118,6 +141,7 @@ class Round(Base):
     result: Mapped[str | None] = mapped_column(Text)
     tiles: Mapped[str | None] = mapped_column(Text)
     dice_set: Mapped[int] = mapped_column(default=1)
+    corrected: Mapped[str | None] = mapped_column(Text)
 
     def as_dict(self) -> Message:
         """The round as JSON."""
@@ -132,6 +156,8 @@ class Round(Base):
         }
         if self.result is not None:
             data["result"] = _parsed(self.result, f"round {self.number} of table {self.uid}")
+        if self.corrected is not None:
+            data["corrected"] = _parsed(self.corrected, f"round {self.number} of table {self.uid}")
         if self.manual is not None:
             data["manual"] = self.manual
         if self.tiles is not None:
@@ -189,7 +215,10 @@ class Pruning(Base):
 
 
 class Roll(NamedTuple):
-    """A settled round's roll: `dice` is "1 2 3", `eye` the dragon's eye die's index, `manual` why it was entered."""
+    """A settled round's roll: `dice` is "1 2 3", `eye` the dragon's eye die's index, `manual` why it was entered.
+
+    Or why it was corrected: what the readers saw is not taken for the roll then.
+    """
 
     uid: str
     number: int
@@ -296,6 +325,7 @@ class Store:
             url.render_as_string() if url.get_backend_name() != "sqlite" else Path(url.database or "")
         )
         self._clock = clock
+        self._packs = dict(corrections.known_packs())
         if isinstance(self.path, Path):
             if must_exist and not self.path.exists():
                 raise StoreError(_("{path}: there is no such database yet; play a round first").format(path=self.path))
@@ -323,6 +353,10 @@ class Store:
         except StoreError:
             self.close()
             raise
+
+    def know(self, pack: Pack) -> None:
+        """A house's own rule pack, by which corrected rounds can be settled anew."""
+        self._packs[corrections.pack_hash(pack)] = pack
 
     def close(self) -> None:
         """Let go of the database."""
@@ -370,15 +404,27 @@ class Store:
             if newest is not None:
                 data = _parsed(newest.body, f"event {newest.id} of table {uid}")["d"]
                 streak = data["state"]["streak"] if newest.kind == "restart" else data["streak"]
-        return {"last_event": last_event, "last_round": last_round, "last_over": over or 0, "streak": streak}
+        return {
+            "last_event": last_event,
+            "last_round": last_round,
+            "last_over": over or 0,
+            "streak": streak,
+            "last_hash": self.link(uid, last_event) or "",
+        }
+
+    def head(self, uid: str) -> Message | None:
+        """The newest event of the table that was acknowledged to it, as Head.as_dict gives it."""
+        with self._guard(), Session(self._engine) as session:
+            row = session.get(Head, uid)
+            return None if row is None else dict(row.as_dict(), tag=row.tag)
 
     def link(self, uid: str, record_id: int) -> str | None:
         """The chain hash of one stored record; None when it is not stored."""
         with self._guard(), Session(self._engine) as session:
             return session.scalar(select(Event.link).where(Event.uid == uid, Event.id == record_id))
 
-    def take(self, uid: str, record: Message, link: str, first_event: int) -> bool:
-        """Store one record of the table `uid` with its chain hash `link`; durable when this returns True.
+    def take(self, uid: str, record: Message, link: str, first_event: int, tag: str = "") -> bool:
+        """Store one record of the table `uid` with its chain hash `link` and `tag`; durable when this returns True.
 
         True as well for one that is here already, the same to the letter; False for one that does not follow the last
         one here, unless the table keeps none before it (`first_event`). Raises StoreError when a record of this id is
@@ -390,7 +436,7 @@ class Store:
         try:
             if not 0 < record["id"] <= SEQ_MAX:
                 raise OverflowError(record["id"])
-            return self._take(uid, record, link, first_event)
+            return self._take(uid, record, link, first_event, tag)
         except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise StoreError(
                 _("table {uid}: event {id} is not as it should be ({error})").format(
@@ -398,7 +444,7 @@ class Store:
                 )
             ) from None
 
-    def _take(self, uid: str, record: Message, link: str, first_event: int) -> bool:
+    def _take(self, uid: str, record: Message, link: str, first_event: int, tag: str) -> bool:
         record_id, kind, data = record["id"], record["k"], record["d"]
         boot, ticks = record["b"], record["t"]
         body = dumps(record)
@@ -429,6 +475,7 @@ class Store:
                     )
                 )
             try:
+                utc = self._clock()
                 session.add(
                     Event(
                         uid=uid,
@@ -437,12 +484,15 @@ class Store:
                         boot=boot,
                         ticks=ticks,
                         round=data.get("round"),
-                        utc=self._clock(),
+                        utc=utc,
                         body=body,
                         link=link,
+                        tag=tag or None,
+                        key_id=_key_id(record, before) if tag else None,
                     )
                 )
                 session.flush()
+                session.merge(Head(uid=uid, event=record_id, link=link, tag=tag or None, utc=utc))
                 self._follow(session, uid, record_id, kind, data)
                 session.commit()
             except IntegrityError:
@@ -454,7 +504,7 @@ class Store:
             else:
                 return True
         # Look again: it may be another one of the same id.
-        return self._take(uid, record, link, first_event)
+        return self._take(uid, record, link, first_event, tag)
 
     def _follow(self, session: Session, uid: str, record_id: int, kind: str, data: Message) -> None:
         """What a record means for its round."""
@@ -470,6 +520,8 @@ class Store:
             self._change_dice(session, uid, record_id, data["dice_set"])
         if kind == "dice" or (kind == "streak" and data["why"].startswith(DICE_CHANGED)):
             self._change_dice(session, uid, record_id, data)
+        if kind == "correction":
+            self._correct(session, uid, data)
         if kind not in ("opened", "void", "settled"):
             return
         number = data["round"]
@@ -516,6 +568,30 @@ class Store:
             row.result = dumps(data)
             # Dice may be changed between the bets and the shake.
             row.dice_set = _dice_set(session, uid)
+
+    def _correct(self, session: Session, uid: str, data: Message) -> None:
+        """Settle a round anew by all corrections that there are of it."""
+        row = session.get(Round, (uid, data["round"]))
+        if row is None or row.result is None:
+            # Removed by now, or void or open: there is nothing that could be settled otherwise.
+            return
+        events = session.scalars(
+            select(Event).where(Event.uid == uid, Event.round == row.number).order_by(Event.id)
+        ).all()
+        bets: corrections.Bets = {}
+        told = []
+        settled = 0
+        for one in events:
+            body = _parsed(one.body, f"event {one.id} of table {uid}")["d"]
+            if one.kind in ("closed", "locked", "bets"):
+                bets = dict(body["bets"])
+            elif one.kind == "settled":
+                settled = one.id
+            elif one.kind == "correction":
+                kept = {key: body[key] for key in corrections.TOLD if key in body}
+                told.append({"event": one.id, "utc": one.utc, **kept})
+        pack = self._packs.get(_pack_hash(session, uid, settled))
+        row.corrected = dumps({**corrections.settle(json.loads(row.result), bets, told, pack), "told": told})
 
     def _change_dice(self, session: Session, uid: str, record_id: int, data: Message) -> None:
         """Other dice: a new set, unless nothing was rolled with the one that was told last."""
@@ -633,10 +709,9 @@ class Store:
     ) -> Iterator[Message]:
         """The events of a table in order, as of one moment and in constant memory; of some kinds or a time only.
 
-        `raw` gives the row as it is stored ({"id", "kind", "boot", "ticks", "round", "utc", "body", "link"}), else the
-        record with its "utc".
+        `raw` gives the row as it is stored (see Event), else the record with its "utc".
         """
-        columns = (Event.id, Event.kind, Event.boot, Event.ticks, Event.round, Event.utc, Event.body, Event.link)
+        columns = [*Event.__table__.columns]
         query = select(*columns).where(Event.uid == uid).order_by(Event.id)
         if kinds is not None:
             query = query.where(Event.kind.in_(kinds))
@@ -653,7 +728,8 @@ class Store:
 
     def rolls(self, search: Search = EVERYTHING, last: int | None = None) -> Iterator[Roll]:
         """Every settled round's roll in order of table and number, in constant memory; the newest `last` only."""
-        columns = (Round.uid, Round.number, Round.utc, Round.dice_set, Round.dice, Round.eye, Round.manual)
+        names = ("uid", "number", "utc", "dice_set", "dice", "eye", "manual", "corrected")
+        columns = [getattr(Round, name) for name in names]
         query = search.of(select(*columns)).where(Round.status == "settled")
         if last is not None:
             query = query.order_by(Round.utc.desc(), Round.number.desc()).limit(last)
@@ -661,8 +737,13 @@ class Store:
         else:
             query = query.order_by(Round.uid, Round.number)
         with self._guard(), Session(self._engine) as session:
-            for row in session.execute(query.execution_options(yield_per=_BATCH)):
-                yield Roll(*row)
+            for uid, number, utc, dice_set, dice, eye, manual, corrected in session.execute(
+                query.execution_options(yield_per=_BATCH)
+            ):
+                if corrected is not None:
+                    told = _parsed(corrected, f"round {number} of table {uid}")["told"]
+                    manual = next((one["why"] for one in told if one["what"] != "bets"), manual)
+                yield Roll(uid, number, utc, dice_set, dice, eye, manual)
 
     def voids(self, search: Search = EVERYTHING) -> Iterator[tuple[str, int, Message]]:
         """(table, dice set, the record's data) of every void roll in the rounds that are searched for."""
@@ -817,6 +898,25 @@ class Store:
                     )
                 )
             return found[0].as_dict()
+
+
+def _key_id(record: Message, before: Event | None) -> str | None:
+    """The name of the key that a record was tagged with: each start reads the key, and tells of it."""
+    if record["k"] == "boot":
+        told = record["d"].get("key_id")
+        return told[:8] if isinstance(told, str) else None
+    return before.key_id if before is not None and before.boot == record["b"] else None
+
+
+def _pack_hash(session: Session, uid: str, event: int) -> str:
+    """The hash of the rule pack that was played when this event was recorded; empty when it was not told."""
+    boot = session.scalar(
+        select(Event.body)
+        .where(Event.uid == uid, Event.kind == "boot", Event.id < event)
+        .order_by(Event.id.desc())
+        .limit(1)
+    )
+    return "" if boot is None else str(_parsed(boot, f"a start of table {uid}")["d"].get("pack_hash", ""))
 
 
 # How a record says that other dice are on the table (dragoneye.round, request `changed`).

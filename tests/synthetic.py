@@ -6,6 +6,7 @@ would have (tests/unit/test_synthetic.py holds one against the other).
 
 from __future__ import annotations
 
+import hmac
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from dragoneye.rules import wagers
 from dragoneye.rules.packs import Pack, load
 from dragoneye.rules.streak import Streak
 from dragoneye.text import dumps
-from host_tools.audit import pack_hash
+from host_tools.corrections import pack_hash
 from host_tools.store import Store, utc_text
 
 Told = tuple[str, dict[str, Any], str]
@@ -144,8 +145,14 @@ def history(
             return
 
 
-def fill(path: Path, uid: str, told: Iterator[Told], progress: Callable[[int], None] = lambda events: None) -> None:
-    """Write a new table's history into the record at `path`, in bulk."""
+def fill(
+    path: Path,
+    uid: str,
+    told: Iterator[Told],
+    progress: Callable[[int], None] = lambda events: None,
+    key: bytes | None = None,
+) -> None:
+    """Write a new table's history into the record at `path`, in bulk; with a journal key, its tags."""
     Store(path).close()
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA synchronous=OFF")
@@ -156,7 +163,8 @@ def fill(path: Path, uid: str, told: Iterator[Told], progress: Callable[[int], N
         for utc, record, link in batch:
             kind, data = record["k"], record["d"]
             place = (uid, record["id"], kind, record["b"], record["t"], data.get("round"), utc)
-            events.append((*place, dumps(record), link))
+            tag = None if key is None else hmac.digest(key, link.encode(), "sha256")[:8].hex()
+            events.append((*place, dumps(record), link, tag, None))
             if kind == "opened":
                 row = {"number": data["round"], "event": record["id"], "utc": utc, "shaker": data["shaker"], "voids": 0}
             elif kind == "void":
@@ -169,7 +177,8 @@ def fill(path: Path, uid: str, told: Iterator[Told], progress: Callable[[int], N
                 searched = (" ".join(map(str, data["dice"])), data["eye"], data["total"], data["net"], data["manual"])
                 rounds.append((uid, *row.values(), "settled", *searched, dumps(data), dice_set))
         connection.execute("BEGIN")
-        connection.executemany(f"INSERT INTO events VALUES ({', '.join('?' * 9)})", events)
+        connection.executemany(f"INSERT INTO events VALUES ({', '.join('?' * 11)})", events)
+        connection.execute("INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?, ?)", (uid, record["id"], link, tag, utc))
         connection.executemany(
             "INSERT INTO rounds (uid, number, event, utc, shaker, voids, status, dice, eye, total, net, manual, result,"
             f" dice_set) VALUES ({', '.join('?' * 14)})",

@@ -83,7 +83,7 @@ class Recorder:
         self.link = store.link
         self.trouble = ""
 
-    def take(self, uid: str, record: Message, link: str, first_event: int) -> bool:
+    def take(self, uid: str, record: Message, link: str, first_event: int, tag: str = "") -> bool:
         """As Store.take; False, and `trouble` says why, where that raises."""
         known = int(record["id"]) if isinstance(record.get("id"), int) else 0
         if self._now() < self._again:
@@ -91,7 +91,7 @@ class Recorder:
             self._refused = max(self._refused, known)
             return False
         try:
-            taken = self._store.take(uid, record, link, first_event)
+            taken = self._store.take(uid, record, link, first_event, tag)
         except StoreError as error:
             self.trouble = str(error)
             self._refused = max(self._refused, known)
@@ -135,6 +135,8 @@ class Hub:
         # Why the record could not be read; it is tried again until it can.
         self._unread = ""
         self._look_at = 0.0
+        if pack is not None:
+            store.know(pack)
         self._device: Device | None = None
         self._jobs: queue.SimpleQueue[tuple[Callable[[Device], Any], Context, Future[Any]] | None] = queue.SimpleQueue()
         self._ending = threading.Event()

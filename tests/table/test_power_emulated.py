@@ -37,9 +37,9 @@ class Keeping(Store):
 
     items: list[Json]
 
-    def take(self, uid: str, record: Json, link: str, first_event: int) -> bool:
+    def take(self, uid: str, record: Json, link: str, first_event: int, tag: str = "") -> bool:
         new = self.last(uid)[0] < record["id"]
-        taken = super().take(uid, record, link, first_event)
+        taken = super().take(uid, record, link, first_event, tag)
         if new and taken:
             self.items.append({"kept": [dumps(record), link]})
         return taken

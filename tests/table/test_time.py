@@ -104,7 +104,7 @@ def resends(table: Played, wraps: int) -> bool:
     link = table.device._link
     stores = link._on_event
     until(lambda: up(table) > wraps - 500, "the time to begin")
-    link._on_event = lambda record, hash: False
+    link._on_event = lambda record, hash, tag: False
     table.ask("open", shaker=1)
     table.ask("void", reason="for the test")
     before = table.ask("stats")["resent"]

@@ -26,8 +26,9 @@ from tests.unit.conftest import Tablectl
 from tests.unit.tables import Desk
 from tests.unit.test_store import take_all, told
 
-UID = "T1"
+UID = "U1"
 NJ = load("nj")
+UNTAGGED = "no event has a tag: the hashes alone are checked, which whoever can write this record can make anew"
 
 
 def checked(path: Path, *packs: Pack) -> Audit:
@@ -95,7 +96,7 @@ def path(tmp_path: Path, made: Path) -> Path:
 
 def test_a_sound_record_is_clean(path: Path) -> None:
     found = checked(path)
-    assert (found.findings, found.notes) == ([], [])
+    assert (found.findings, [note.what for note in found.notes]) == ([], [UNTAGGED])
     assert (found.tables, found.rounds, found.settlements) == (1, 60, 60)
     assert found.tile_hands > 4
 
@@ -227,7 +228,7 @@ def test_the_first_that_does_not_fit_is_named_first(path: Path) -> None:
 
 
 def test_rounds_under_another_rule_pack(path: Path) -> None:
-    with pytest.raises(BadInput, match="table T1 played by a rule pack that is not known here"):
+    with pytest.raises(BadInput, match="table U1 played by a rule pack that is not known here"):
         checked(path, NJ.with_options({"pays_triple": 31}))
     assert checked(path, NJ.with_options({"pays_triple": 31}), NJ).findings == []
 
@@ -242,7 +243,8 @@ def test_what_is_explained_is_a_note(tmp_path: Path) -> None:
     found = checked(tmp_path / "late.db")
     assert found.findings == []
     assert [(note.event, note.what) for note in found.notes] == [
-        (8, "the events 1 to 7 are missing: the table no longer had them when this record was begun")
+        (8, "the events 1 to 7 are missing: the table no longer had them when this record was begun"),
+        (told_us[-1][1]["id"], UNTAGGED),
     ]
 
 
@@ -253,7 +255,10 @@ def test_a_pruned_record_is_audited_from_there_on(path: Path) -> None:
     found = checked(path)
     assert found.findings == []
     assert found.rounds == 30
-    assert [note.what for note in found.notes] == ["the events up to this one were removed by `record prune`"]
+    assert [note.what for note in found.notes] == [
+        "the events up to this one were removed by `record prune`",
+        UNTAGGED,
+    ]
     write(path, "UPDATE prunings SET link = ''")
     assert whats(checked(path))[0].startswith("its hash does not follow")
 
@@ -266,10 +271,10 @@ def test_the_command(tablectl: Tablectl, path: Path) -> None:
     write(path, "UPDATE rounds SET net = 1 WHERE number = 7")
     done = tablectl("audit")
     assert done.code == 1
-    [line] = done.out.splitlines()[1:]
-    assert line.startswith("does not fit: table T1, event ")
+    _counts, _note, line = done.out.splitlines()
+    assert line.startswith("does not fit: table U1, event ")
     assert "round 7: the round's row: net is 1; its events say " in line
     done = tablectl("audit", "--json")
     assert (done.code, done.rows[0]["clean"], len(done.rows[0]["findings"])) == (1, False, 1)
-    assert 'there is no table "T9" in this record; there are T1' in tablectl("audit", "--table", "T9").refusal()
+    assert 'there is no table "T9" in this record; there are U1' in tablectl("audit", "--table", "T9").refusal()
     assert "rule pack" in tablectl("audit", "--pack", "nowhere.json").refusal()

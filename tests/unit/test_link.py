@@ -439,7 +439,7 @@ def test_a_table_that_refuses_our_version_is_named(store: Store) -> None:
 
 def test_the_tables_own_version_rule(tmp_path: Path) -> None:
     rig = Memory(tmp_path)
-    wire = link.Link(rig.plain(), lambda record, chain: True)
+    wire = link.Link(rig.plain(), lambda record, chain, tag: True)
     wire.hello(0, 0)
     for major, minor in ((2, 5), (0, 0)):
         with pytest.raises(Refused, match=f"protocol {major}.{minor}, this table 1.{protocol.MINOR}") as refused:
@@ -479,6 +479,8 @@ def test_an_overlong_line_is_noise(store: Store) -> None:
         {"ev": 5, "h": "0" * 32},
         {"ev": {"id": 1}, "h": None},
         {"ev": {}, "h": "0"},
+        {"ev": {"id": 1}, "h": "0" * 32, "m": 5},
+        {"ev": {"id": 1}, "h": "0" * 32, "m": "0" * 17},
         {"st": 3},
         {"re": [1], "ok": {}},
         {"re": None},
@@ -488,7 +490,8 @@ def test_an_overlong_line_is_noise(store: Store) -> None:
 def test_frames_of_the_wrong_shape_harm_nothing(message: dict[str, Any]) -> None:
     fake = fake_table()
     wire = link.Link(
-        Script(lambda seq, sent: [protocol.encode(1, message), *fake(seq, sent)]), lambda record, chain: "id" in record
+        Script(lambda seq, sent: [protocol.encode(1, message), *fake(seq, sent)]),
+        lambda record, chain, tag: "id" in record,
     )
     assert wire.hello(0, 0)["uid"] == "F4"
     assert wire.request("status")["state"] == "IDLE"

@@ -24,7 +24,7 @@ from host_tools.store import Base, Store, StoreError
 # Made by the version before there were migrations: dice changed twice, once in the middle of a round.
 BEFORE = Path(__file__).parents[1] / "golden" / "record-before-migrations.sql"
 ROUNDS_BEFORE = [(1, 1), (2, 1), (3, 1), (4, 2), (5, 3), (6, 3), (7, 3)]
-UID = "T1"
+UID = "U1"
 
 
 def make(path: Path, script: str) -> None:
@@ -46,6 +46,7 @@ def rows_of(url: str) -> tuple[int, int]:
     return int(counts[0] or 0), int(counts[1] or 0)
 
 
+EVENT_COLUMNS = "uid, id, kind, boot, ticks, round, utc, body, link"
 ROUND_COLUMNS = (
     "uid, number, event, utc, status, shaker, voids, dice, eye, total, net, manual, result, tiles"  # as they were
 )
@@ -59,11 +60,19 @@ def test_a_record_of_before_the_migrations_is_taken_over(tmp_path: Path) -> None
     assert [(one["round"], one["dice_set"]) for one in store.rounds(UID, 100)] == ROUNDS_BEFORE
     assert [(one["dice_set"], one["event"]) for one in store.dice_sets(UID)] == [(1, 0), (2, 20), (3, 29)]
     assert audit(store, [load("nj")]).as_dict()["findings"] == []
+    newest = before[0][-1]
+    assert store.head(UID) == {
+        "table": UID,
+        "event": newest[1],
+        "head": f"{newest[1]}:{newest[8]}",
+        "utc": newest[6],
+        "tag": None,
+    }
     store.close()
-    assert (content(path, "*", "events"), content(path, ROUND_COLUMNS, "rounds")) == before
+    assert (content(path, EVENT_COLUMNS, "events"), content(path, ROUND_COLUMNS, "rounds")) == before
     # A second time there is nothing to do.
     Store(path).close()
-    assert content(path, "*", "events") == before[0]
+    assert content(path, EVENT_COLUMNS, "events") == before[0]
 
 
 def test_a_new_record_has_the_tables_that_the_code_has(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from host_tools.store import Store, StoreError, default_path
 from tests.unit.tables import Desk
 
 Record = tuple[dict[str, Any], str]
-UID = "T1"
+UID = "U1"
 # What a table says of itself when its journal is begun anew.
 ANEW = dict(round_module.initial(), round=4)
 
@@ -125,7 +125,7 @@ def test_the_databases_own_constraints_keep_a_round_single(
 ) -> None:
     take_all(open_store(), played)
     connection = sqlite3.connect(path)
-    row = "INSERT INTO rounds (uid, number, event, utc, status, shaker, voids) VALUES ('T1', 9, 999, '', 'open', 1, 0)"
+    row = "INSERT INTO rounds (uid, number, event, utc, status, shaker, voids) VALUES ('U1', 9, 999, '', 'open', 1, 0)"
     for table in ("rounds", "events"):
         names = ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({table})"))
         with pytest.raises(sqlite3.IntegrityError, match="UNIQUE constraint failed"):
@@ -156,7 +156,7 @@ def test_another_content_under_the_same_id_is_refused(open_store: OpenStore, pat
         forged = copy.deepcopy(one)
         forged["t"] += 1
         for changed, hashed in ((forged, link), (one, "0" * 32), (forged, "0" * 32)):
-            with pytest.raises(StoreError, match=f"table T1: event {number + 1} differs from the one that is"):
+            with pytest.raises(StoreError, match=f"table U1: event {number + 1} differs from the one that is"):
                 store.take(UID, changed, hashed, 1)
     assert [event["t"] for event in store.events(UID)] == [one["t"] for one, _ in played[:5]]
 
@@ -167,7 +167,7 @@ def test_a_break_in_the_chain_is_refused(open_store: OpenStore, played: list[Rec
     forged = copy.deepcopy(played[5][0])
     forged["t"] += 1
     for changed, link in ((forged, played[5][1]), (played[5][0], "0" * 32), (played[5][0], "")):
-        with pytest.raises(StoreError, match="table T1: event 6 does not follow the one before it: its hash differs"):
+        with pytest.raises(StoreError, match="table U1: event 6 does not follow the one before it: its hash differs"):
             store.take(UID, changed, link, 1)
     assert store.last(UID)[0] == 5
     assert all(take_all(store, played[5:]))
@@ -198,10 +198,10 @@ def test_a_round_is_opened_and_settled_once(open_store: OpenStore, played: list[
     ]
     chain_of = chained(records)
     take_all(store, chain_of[:2])
-    with pytest.raises(StoreError, match=r"table T1: round 1 is settled .*event 3"):
+    with pytest.raises(StoreError, match=r"table U1: round 1 is settled .*event 3"):
         store.take(UID, *chain_of[2], 1)
     again = chained([*records[:2], record(3, "opened", round=1, shaker=2)])
-    with pytest.raises(StoreError, match="table T1: round 1 is opened a second time by event 3"):
+    with pytest.raises(StoreError, match="table U1: round 1 is opened a second time by event 3"):
         store.take(UID, *again[2], 1)
     assert store.last(UID) == (2, 1)
     assert store.round(1)["status"] == "settled"
@@ -209,14 +209,14 @@ def test_a_round_is_opened_and_settled_once(open_store: OpenStore, played: list[
 
 def test_several_tables_may_have_the_same_round(open_store: OpenStore, played: list[Record]) -> None:
     store = open_store()
-    for uid in ("T1", "T2", "T3"):
+    for uid in ("U1", "U2", "U3"):
         take_all(store, played, uid)
-    assert store.tables() == ["T1", "T2", "T3"]
-    with pytest.raises(StoreError, match="round 2 is there for several tables; name one with --table: T1, T2, T3"):
+    assert store.tables() == ["U1", "U2", "U3"]
+    with pytest.raises(StoreError, match="round 2 is there for several tables; name one with --table: U1, U2, U3"):
         store.round(2)
-    assert store.round(2, "T2")["table"] == "T2"
+    assert store.round(2, "U2")["table"] == "U2"
     assert len(store.rounds(last=100)) == 12
-    assert len(store.rounds("T3")) == 4
+    assert len(store.rounds("U3")) == 4
     with pytest.raises(StoreError, match="there is no round 9; there are rounds 1 to 4"):
         store.round(9)
 
@@ -266,7 +266,7 @@ def test_a_round_that_is_over_stays_as_it_is(open_store: OpenStore, kinds: tuple
     "bad", [record(1, "opened"), record(1, "void", round=1), record(1, "settled", round=1), record(2**70, "boot")]
 )
 def test_a_record_of_the_wrong_shape_is_refused(open_store: OpenStore, bad: dict[str, Any]) -> None:
-    with pytest.raises(StoreError, match="table T1: "):
+    with pytest.raises(StoreError, match="table U1: "):
         open_store().take(UID, *chained([bad])[0], 1)
 
 
@@ -274,7 +274,7 @@ def test_a_record_of_the_wrong_shape_is_refused(open_store: OpenStore, bad: dict
 def test_a_record_without_a_part_is_refused(open_store: OpenStore, missing: str) -> None:
     whole = record(1, "boot")
     del whole[missing]
-    with pytest.raises(StoreError, match=f"table T1: a record without '{missing}'"):
+    with pytest.raises(StoreError, match=f"table U1: a record without '{missing}'"):
         open_store().take(UID, whole, "0" * 32, 1)
 
 
@@ -303,7 +303,7 @@ def test_another_program_stores_something_else_meanwhile(open_store: OpenStore) 
         theirs.take(UID, *one, 1)
         return "2026-01-01"
 
-    with pytest.raises(StoreError, match="table T1: event 1 differs from the one that is stored in"):
+    with pytest.raises(StoreError, match="table U1: event 1 differs from the one that is stored in"):
         open_store(clock=meanwhile).take(UID, *other, 1)
 
 
@@ -316,7 +316,7 @@ store = Store(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 for record, link in records:
-    while not store.take("T1", record, link, 1):
+    while not store.take("U1", record, link, 1):
         pass
     print(record["id"], flush=True)
 """

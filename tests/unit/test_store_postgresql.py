@@ -75,9 +75,9 @@ def test_what_differs_is_refused(url: str, played: list[Record]) -> None:
     take_all(store, played[:5])
     forged = copy.deepcopy(played[4][0])
     forged["t"] += 1
-    with pytest.raises(StoreError, match="table T1: event 5 differs from the one that is stored in postgresql"):
+    with pytest.raises(StoreError, match="table U1: event 5 differs from the one that is stored in postgresql"):
         store.take(UID, forged, played[4][1], 1)
-    with pytest.raises(StoreError, match="table T1: event 1180591620717411303424 is not as it should be"):
+    with pytest.raises(StoreError, match="table U1: event 1180591620717411303424 is not as it should be"):
         store.take(UID, dict(forged, id=2**70), "0" * 32, 1)
     assert store.last(UID)[0] == 5
     store.close()
