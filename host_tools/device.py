@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from dragoneye import protocol
 from host_tools import faults
 from host_tools.i18n import _
-from host_tools.link import Link, LinkClosed, LinkError, Message, SerialTransport, SessionLost, Transport
+from host_tools.keys import RING
+from host_tools.link import Link, LinkClosed, LinkError, Message, SerialTransport, SessionLost, Signer, Transport
 
 
 class Sink(Protocol):
@@ -29,7 +30,7 @@ class Sink(Protocol):
 
 
 class Device:
-    """A table that answers on `port`; `open_transport` is how a port is opened.
+    """A table that answers on `port`; `open_transport` is how a port is opened, `signer` who signs requests.
 
     `watch(kind, data)` is told every new record and ("state", view) for every live state.
     """
@@ -40,12 +41,14 @@ class Device:
         sink: Sink,
         watch: Callable[[str, Message], None] = lambda kind, data: None,
         open_transport: Callable[[str], Transport] = SerialTransport,
+        signer: Signer = RING,
     ) -> None:
         self.port = port
         self.sink = sink
         self.state: Message = {}
         self._watch = watch
         self._open = open_transport
+        self._signer = signer
         self._uid = ""
         self._first_event = 1
         self._told = 0
@@ -67,7 +70,7 @@ class Device:
         return self._link.counters
 
     def _connect(self) -> Link:
-        link = Link(self._open(self.port), self._take, self._see)
+        link = Link(self._open(self.port), self._take, self._see, self._signer)
         try:
             self._greet(link)
         except BaseException:
@@ -142,9 +145,12 @@ class Device:
         self.state = view
         self._watch("state", view)
 
-    def request(self, name: str, **fields: Any) -> Message:
-        """Do one request of protocol.REQUESTS. Raises Refused, SessionLost, LinkClosed or LinkError."""
-        return self._link.request(name, **fields)
+    def request(self, name: str, as_role: str | None = None, **fields: Any) -> Message:
+        """Do one request of protocol.REQUESTS, signed as Link.request says.
+
+        Raises Refused, SessionLost, LinkClosed, LinkError or BadInput.
+        """
+        return self._link.request(name, as_role, **fields)
 
     def poll(self, timeout: float = 0.0) -> None:
         """Take in what arrives within `timeout` seconds."""

@@ -8,16 +8,19 @@ from __future__ import annotations
 import secrets
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import serial
 
 from dragoneye import protocol
 from dragoneye.errors import BadInput
-from dragoneye.text import show
+from dragoneye.keys import GOOD_FOR, Key
+from dragoneye.protocol import TECHNICIAN
+from dragoneye.text import dumps, show
 from host_tools import codes
 from host_tools.i18n import _, controller
+from host_tools.keys import RING, signed
 
 RETRY_S = 0.4
 GIVE_UP_S = 12.0
@@ -53,6 +56,16 @@ class Refused(BadInput):
         self.code = code
         self.why = why
         self.state = state
+
+
+class Signer(Protocol):
+    """Whoever has the tables' keys. See host_tools.keys.Ring."""
+
+    def key(self, uid: str, key_id: str, roles: Sequence[str]) -> tuple[str, Key]:
+        """(role, key) of the first of `roles` whose key of the set `key_id` is held. Raises BadInput."""
+
+    def knows(self, uid: str) -> bool:
+        """Whether keys of the table are held."""
 
 
 class Transport(Protocol):
@@ -134,7 +147,7 @@ class Link:
 
     `on_event(record, hash, tag)` must have made the record durable when it returns; then it is acknowledged. It returns
     False for a record that does not follow what is stored (a later one; it will come again). `on_state(view)` is
-    given each live state.
+    given each live state. At a table with keys, `signer` signs what needs it.
     """
 
     def __init__(
@@ -142,6 +155,7 @@ class Link:
         transport: Transport,
         on_event: Callable[[Message, str, str], bool],
         on_state: Callable[[Message], None] = lambda view: None,
+        signer: Signer = RING,
     ) -> None:
         self.transport = transport
         self.counters = {"frames": 0, "noise": 0, "retries": 0, "events": 0, "stray": 0}
@@ -153,6 +167,10 @@ class Link:
         self._answers: dict[int, Message] = {}
         self._waiting: int | None = None
         self._prompt = False
+        self._signer = signer
+        # The last counter that was signed in this boot of the table, and whether it has lost its keys.
+        self._counter = 0
+        self._lost: bool | None = None
         # The table has restarted for maintenance and says so (firmware/main.py).
         self.in_maintenance = False
 
@@ -181,6 +199,9 @@ class Link:
             )
         except Refused as refused:
             raise LinkError(refused.why) from None
+        counter = self.table.get("counter")
+        self._counter = counter if isinstance(counter, int) else 0
+        self._lost = None
         major = self.table.get("major")
         if major != protocol.MAJOR:
             raise LinkError(
@@ -190,22 +211,50 @@ class Link:
             )
         return self.table
 
-    def request(self, name: str, **fields: Any) -> Message:
+    def request(self, name: str, as_role: str | None = None, **fields: Any) -> Message:
         """Do one request of protocol.REQUESTS; the answer's fields.
 
-        Raises Refused, SessionLost (look at the state before asking again), LinkClosed or LinkError.
+        A table with keys wants it signed: by `as_role` where that may ask for it, else by the lowest role that may and
+        whose key is held.
+
+        Raises Refused, SessionLost (look at the state before asking again), LinkClosed or LinkError; BadInput, when
+        nothing was asked, where the key that it needs is not held.
         """
         try:
-            return self._ask({"q": name, **fields})
+            return self._ask({"q": name, **fields}, as_role)
         except Refused as refused:
             if refused.code == "E_HELLO":
                 raise SessionLost(_("the table has restarted or was spoken to by another host")) from None
             raise
 
-    def _ask(self, message: Message) -> Message:
+    def _frame(self, seq: int, message: Message, as_role: str | None) -> bytes:
+        """The request's frame, signed where it has to be."""
+        name = message["q"]
+        roles = GOOD_FOR.get(protocol.REQUESTS[name][0] if name in protocol.REQUESTS else "", ())
+        body = protocol.body_of(seq, dumps(message))
+        if not roles:
+            return bytes(protocol.seal(body))
+        uid = str(self.table.get("uid"))
+        if self.table.get("unprovisioned", True):
+            if self._lost is None:
+                self._lost = self._signer.knows(uid)
+            # A technician's requests are those that put it right.
+            if self._lost and roles != GOOD_FOR[TECHNICIAN]:
+                words = _(
+                    "table {uid} had keys, and now says that it has none: its flash was exchanged or emptied. Give it keys "
+                    "again (tablectl keys provision), or let this computer forget it: tablectl keys forget {uid}"
+                )
+                raise BadInput(words.format(uid=uid))
+            return bytes(protocol.seal(body))
+        chosen = (as_role,) if as_role in roles else roles
+        role, key = self._signer.key(uid, str(self.table.get("key_id")), chosen)
+        self._counter += 1
+        return bytes(protocol.seal(signed(body, role, self._counter, key, uid, str(self.table.get("nonce")))))
+
+    def _ask(self, message: Message, as_role: str | None = None) -> Message:
         self._seq += 1
         seq = self._seq
-        frame = protocol.encode(seq, message)
+        frame = self._frame(seq, message, as_role)
         if len(frame) > protocol.REQUEST_MAX:
             raise LinkError(_("the request {name} is too long for the table").format(name=message["q"]))
         now = self.transport.now()

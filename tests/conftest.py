@@ -5,7 +5,9 @@ A test adds a line with `record_property("counts", text)`.
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +24,12 @@ def emulator_is_missing() -> str | None:
     if image is None:
         return WHY
     return None if image.is_file() else f"$PICO_UF2 names {image}, which is no file"
+
+
+@pytest.fixture(autouse=True)
+def no_keys_of_this_computer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test has the keys that it makes, in a file, never those of who runs it."""
+    monkeypatch.setenv("DRAGONEYE_KEYS", str(Path(os.devnull).with_name("no-keys") / "keys.json"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from dragoneye import round
 from dragoneye.controller import Controller
 from dragoneye.journal import Journal
+from dragoneye.keys import JOURNAL, Gate, Key, name_of
 from host_tools.link import LinkClosed, Transport
 from tests.unit import tables
 
@@ -19,9 +21,12 @@ SETTINGS = {"settle_ms": 0, "lockout_ms": 0}
 
 
 class Board:
-    """A whole controller whose dice fall at once; `rolled` is what they showed, in order."""
+    """A whole controller whose dice fall at once; `rolled` is what they showed, in order. `raw` are its keys."""
 
-    def __init__(self, folder: Path, rng: random.Random, pack: str = "nj") -> None:
+    def __init__(
+        self, folder: Path, rng: random.Random, pack: str = "nj", raw: Mapping[str, bytes] | None = None
+    ) -> None:
+        self._raw = raw
         self._folder = folder
         self._rng = rng
         self._pack = tables.pack_named(pack)
@@ -40,9 +45,14 @@ class Board:
             tables.REGISTRY,
             tables.EYE,
             SETTINGS,
-            tables.IDENTITY,
+            dict(tables.IDENTITY, key_id=name_of(self._raw[JOURNAL]) if self._raw else None),
             "power",
             self.now_ms,
+            gate=None
+            if self._raw is None
+            else Gate(
+                tables.IDENTITY["uid"], self._rng.randbytes(16), {name: Key(self._raw[name]) for name in self._raw}
+            ),
         )
 
     @property

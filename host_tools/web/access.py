@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import secrets
 import time
 from collections import OrderedDict
@@ -16,6 +15,7 @@ from typing import Any
 
 from dragoneye.errors import BadInput
 from dragoneye.protocol import ANYONE, DEALER, SUPERVISOR, TECHNICIAN
+from host_tools import private
 from host_tools.i18n import _
 
 ROLES = (DEALER, SUPERVISOR, TECHNICIAN)
@@ -95,13 +95,8 @@ class Pins:
         salt = secrets.token_bytes(16)
         self._roles[role] = {"salt": salt.hex(), "hash": _hash(pin, salt).hex()}
         text = json.dumps({"secret": self.secret.hex(), "roles": self._roles}, indent=1) + "\n"
-        beside = self.path.with_name(self.path.name + ".new")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            beside.unlink(missing_ok=True)
-            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(beside, self.path)
+            private.write(self.path, text)
         except OSError as error:
             raise PinError(f"{self.path}: {error.strerror}") from None
 

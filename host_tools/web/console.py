@@ -177,7 +177,9 @@ class Console:
         place = (session.sid, key)
         task = self._done.get(place)
         if task is None:
-            task = asyncio.get_running_loop().create_task(self._act(name, str(asked.get("step", "")), fields))
+            task = asyncio.get_running_loop().create_task(
+                self._act(name, str(asked.get("step", "")), fields, session.role)
+            )
             self._done[place] = task
             while len(self._done) > _KEPT:
                 self._done.popitem(last=False)
@@ -187,7 +189,7 @@ class Console:
             self._done.pop(place, None)
         return status, answer
 
-    async def _act(self, name: str, seen: str, fields: Message) -> tuple[int, Message]:
+    async def _act(self, name: str, seen: str, fields: Message, as_role: str) -> tuple[int, Message]:
         try:
             if name == "lid":
                 return 200, {"ok": await asyncio.to_thread(self._move_lid, fields)}
@@ -208,7 +210,7 @@ class Console:
                 # Looked at in the hub's thread: nothing comes between the look and the request.
                 if name not in _ANY_TIME and seen != step(self.hub.snapshot):
                     raise Stale(_("the table has moved on; look, and press again"))
-                answer = device.request(name, **fields)
+                answer = device.request(name, as_role, **fields)
                 device.refresh()
                 return answer
 

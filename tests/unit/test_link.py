@@ -16,7 +16,9 @@ import pytest
 
 from boards.virtual.client import Table
 from dragoneye import protocol
-from host_tools import link
+from dragoneye.errors import BadInput
+from dragoneye.keys import name_of
+from host_tools import keys, link
 from host_tools.dealer import Dealer, Lid, Plan, VirtualLid
 from host_tools.device import Device
 from host_tools.link import LinkClosed, LinkError, Refused, SerialTransport, SessionLost, Transport
@@ -106,6 +108,26 @@ class Memory(Rig):
         return self.board.rolled
 
 
+class Keyed(Memory):
+    """The same with keys, which the host holds."""
+
+    def __init__(self, folder: Path, seed: int = 1) -> None:
+        super().__init__(folder, seed)
+        raw = keys.made()
+        self.board = Board(folder / "journal", random.Random(seed + 2), raw=raw)
+        self.lid = MemoryLid(self.board)
+        self.keys = keys.Keys(folder / "keys.json")
+        self.keys.add("U1", name_of(raw["journal"]), raw)
+
+    def device(self) -> Device:
+        return Device(
+            "rig",
+            self.store,
+            open_transport=lambda port: Lossy(self.plain(), self.to_host, self.to_table),
+            signer=keys.Ring(self.keys),
+        )
+
+
 class Pty(Rig):
     rounds = 2
     hard = replace(HARD, longest=0.2)
@@ -140,12 +162,14 @@ class Pty(Rig):
         return self.queued[: self.table.state()["shakes"]]
 
 
-@pytest.fixture(params=["memory", "pty"])
+@pytest.fixture(params=["memory", "keyed", "pty"])
 def rig(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
     with ExitStack() as stack:
         made: Rig
         if request.param == "memory":
             made = Memory(tmp_path)
+        elif request.param == "keyed":
+            made = Keyed(tmp_path)
         else:
             # A second is a second here: ask again sooner.
             monkeypatch.setattr(link, "RETRY_S", 0.1)
@@ -274,6 +298,85 @@ def test_a_pulled_cable_is_told_and_survived(rig: Rig) -> None:
     play(device, rig.lid, 1)
     check_record(rig, 1)
     device.close()
+
+
+# With keys
+
+
+def test_what_is_asked_is_signed_by_the_lowest_role_that_may(tmp_path: Path) -> None:
+    rig = Keyed(tmp_path)
+    device = rig.device()
+    device.request("open", shaker=1)
+    device.request("void", reason="by its own role")
+    device.request("open", "supervisor", shaker=1)
+    device.request("void", "dealer", reason="a dealer may not")
+    device.wait_stored()
+    by = [event["d"]["by"] for event in rig.store.events("U1") if event["k"] in ("opened", "void")]
+    assert by == ["dealer", "supervisor", "supervisor", "supervisor"]
+    rig.close()
+
+
+@pytest.mark.parametrize(
+    ("held", "name", "fields", "by"),
+    [
+        (("dealer", "technician"), "open", {"shaker": 1}, "dealer"),
+        (("supervisor", "technician"), "open", {"shaker": 1}, "supervisor"),
+        (("technician", "journal"), "open", {"shaker": 1}, "dealer or supervisor"),
+        (("dealer", "technician"), "end", {}, "supervisor"),
+        (("dealer", "supervisor", "journal"), "test", {"on": True}, "technician"),
+    ],
+)
+def test_a_computer_may_hold_some_keys_only(
+    tmp_path: Path, held: tuple[str, ...], name: str, fields: dict[str, Any], by: str
+) -> None:
+    rig = Keyed(tmp_path)
+    [(uid, key_id, *_)] = rig.keys.held()
+    whole = rig.keys.find(uid, key_id)
+    assert whole is not None
+    rig.keys.forget(uid)
+    rig.keys.add(uid, key_id, {one: whole.raw[one] for one in held})
+    device = rig.device()
+    before = device.table["last_event"]
+    if by in held:
+        device.request(name, **fields)
+        device.wait_stored()
+        assert rig.store.events("U1")[-1]["d"]["by"] == by
+    else:
+        with pytest.raises(BadInput, match=f"needs the key of its {by}, which .* tablectl keys import FILE"):
+            device.request(name, **fields)
+        assert device.request("stats")["journal"]["records"] == before
+    # One that is imported meanwhile counts at once.
+    rig.keys.add(uid, key_id, whole.raw)
+    device.request("status" if by in held else name, **({} if by in held else fields))
+    rig.close()
+
+
+def test_keys_of_an_older_set_are_told(tmp_path: Path) -> None:
+    rig = Keyed(tmp_path)
+    [(uid, key_id, *_)] = rig.keys.held()
+    old = keys.made()
+    rig.keys.forget(uid)
+    rig.keys.add(uid, name_of(old["journal"]), old)
+    with pytest.raises(BadInput, match=rf"of the set {key_id}; .* another set \({name_of(old['journal'])}\)"):
+        rig.device().request("open", shaker=1)
+    rig.close()
+
+
+def test_a_table_that_has_lost_its_keys_is_not_played_on(tmp_path: Path) -> None:
+    rig = Keyed(tmp_path)
+    rig.board._raw = None
+    rig.restart()
+    device = rig.device()
+    assert device.table["unprovisioned"]
+    with pytest.raises(BadInput, match="table U1 had keys, and now says that it has none"):
+        device.request("open", shaker=1)
+    # What a technician needs to put it right goes.
+    device.request("test", on=True)
+    rig.keys.forget("U1")
+    device.reconnect()
+    device.request("test", on=False)
+    device.request("open", shaker=1)
+    rig.close()
 
 
 # In memory only: a thousand rounds, and a wire that is worse than any cable
