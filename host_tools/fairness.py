@@ -20,7 +20,10 @@ READ_VOIDS = frozenset(
 
 @dataclass
 class DiceSet:
-    """What was rolled with one set: `raw` holds three faces and the eye's index for each roll, one byte each."""
+    """What was rolled with one set: `raw` holds three faces and the eye's index for each roll, one byte each.
+
+    `missing` counts how often each die (1..3) was not read in a roll that was void for that.
+    """
 
     table: str
     number: int
@@ -31,6 +34,7 @@ class DiceSet:
     first: str = ""
     last: str = ""
     voids: Counter[str] = field(default_factory=Counter)
+    missing: Counter[int] = field(default_factory=Counter)
 
     @property
     def rolls(self) -> Faces:
@@ -69,6 +73,8 @@ def gather(store: Store, search: Search) -> list[DiceSet]:
         one.rounds.append(roll.number)
     for uid, number, data in store.voids(search):
         of(uid, number).voids[str(data["reason"])] += 1
+        # Early firmware named none.
+        of(uid, number).missing.update(int(die) for die in data.get("missing", ()))
     return [sets[key] for key in sorted(sets)]
 
 
@@ -155,8 +161,8 @@ def _reading(dice_set: DiceSet, n: int, confidence: float) -> Message | None:
     """How often a die was not read among all that was rolled, and what a dead tag would make of it.
 
     A tag that does not answer takes one face of one die away: one roll in six is void then, and the opposite face never
-    comes. `never` names the faces that were never seen, with the chance of that under fair dice, once it is small for
-    all eighteen faces together.
+    comes. `missing` is how often each die was not read, by the records that name it. `never` names the faces that were
+    never seen, with the chance of that under fair dice, once it is small for all eighteen faces together.
     """
     rolled = n + sum(count for reason, count in dice_set.voids.items() if reason in READ_VOIDS)
     if not rolled:
@@ -176,5 +182,6 @@ def _reading(dice_set: DiceSet, n: int, confidence: float) -> Message | None:
         "low": missing.low,
         "high": missing.high,
         "dead_tag_possible": missing.high >= 1 / 6,
+        "missing": [dice_set.missing[die] for die in range(1, statistics.DICE + 1)],
         "never": never,
     }

@@ -68,25 +68,31 @@ _CSS = """
 :root { color-scheme: light dark; --line: #8888; --soft: #8882; }
 body { font: 16px/1.45 system-ui, sans-serif; margin: 2rem auto; padding: 0 1rem; max-width: 60rem; }
 h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { margin-top: 2.2rem; border-bottom: 1px solid var(--line); }
-h3 { margin-top: 1.6rem; } p.under { margin-top: 0; }
+h3 { margin-top: 1.6rem; } p.under { margin-top: 0; } a { color: inherit; }
 div.wide { overflow-x: auto; } table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }
-th.left, td.left { text-align: left; overflow-wrap: anywhere; } thead th { background: var(--soft); }
-figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; } figcaption { font-size: .9rem; }
+th.left, td.left { text-align: left; overflow-wrap: break-word; } thead th { background: var(--soft); }
+figure { margin: 1rem 0; } figcaption { font-size: .9rem; }
+figure div { overflow-x: auto; } figure svg { max-width: 100%; min-width: 32rem; height: auto; }
 @media print { :root { color-scheme: light; } body { margin: 0; max-width: none; font-size: 10pt; }
   h2, h3 { break-after: avoid; } figure, tr { break-inside: avoid; } thead { display: table-header-group; } }
 """
 
 
-def to_html(document: Document) -> str:
-    """The document as one page that needs nothing else, for light and dark and for paper."""
+def to_html(document: Document, back: tuple[str, str] | None = None) -> str:
+    """The document as one page that needs nothing else, for light and dark and for paper.
+
+    `back` is the address and the words of a link to where the page is from.
+    """
     parts = [
         "<!DOCTYPE html>",
         f'<html lang="{language()}">',
         '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
         f"<title>{html.escape(document.title)}</title><style>{_CSS}</style></head>",
-        f"<body><main><h1>{html.escape(document.title)}</h1>",
+        "<body>",
+        f'<nav><a href="{html.escape(back[0])}">{html.escape(back[1])}</a></nav>' if back else "",
+        f"<main><h1>{html.escape(document.title)}</h1>",
         f'<p class="under">{html.escape(document.subtitle)}</p>',
     ]
     for index, block in enumerate(document.blocks):
@@ -101,7 +107,7 @@ def to_html(document: Document) -> str:
             caption = html.escape(block.caption)
             drawn = plots.svg(block.figure, f"drawing{index}")
             drawn = drawn.replace("<svg ", f'<svg role="img" aria-label="{caption}" ', 1)
-            parts.append(f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>")
+            parts.append(f'<figure><div tabindex="0">{drawn}</div><figcaption>{caption}</figcaption></figure>')
     parts.append("</main></body></html>")
     return "\n".join(parts) + "\n"
 
@@ -116,7 +122,7 @@ def _html_table(rows: Rows) -> str:
 
     head = cells(rows.headings, "th")
     body = "\n".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows.rows)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>'
+    return f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>'
 
 
 def to_pdf(document: Document) -> bytes:

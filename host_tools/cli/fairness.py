@@ -175,13 +175,16 @@ def print_analysis(analysis: Analysis) -> None:
     if reading:
         out.print(reading_text(reading), soft_wrap=True)
     if analysis["smallest_bias"]:
-        out.print(
-            _("so many rolls show a bias of {bias} points of one face nine times in ten").format(
-                bias=decimal(analysis["smallest_bias"] * 100, 2)
-            )
-        )
+        out.print(bias_text(analysis["smallest_bias"]))
     out.print(verdict(analysis), style="bold", soft_wrap=True)
     out.print()
+
+
+def bias_text(bias: float) -> str:
+    """What so many rolls can show."""
+    return _("so many rolls show a bias of {bias} points of one face nine times in ten").format(
+        bias=decimal(bias * 100, 2)
+    )
 
 
 def interval_text(face: Analysis) -> str:
@@ -194,6 +197,9 @@ def reading_text(reading: Analysis) -> str:
     words = _("a die was not read in {share} of {rolled} rolls").format(
         share=percent(reading["share"], 2), rolled=number(reading["rolled"])
     )
+    for die, count in enumerate(reading["missing"], 1):
+        if count:
+            words += _("; die {die}: {count}").format(die=die, count=number(count))
     if not reading["dead_tag_possible"]:
         words += _("; a dead tag would make it one in six, so every tag answers")
     for never in reading["never"]:

@@ -67,7 +67,7 @@ def faces(analysis: dict[str, Any]) -> Figure:
         axes.set_xticks(list(statistics.FACES))
         axes.set_xlabel(_("face"))
     panels[0].set_ylabel(_("share of rolls"))
-    _percent_axis(panels[0].yaxis)
+    _percent_axis(panels[0].yaxis, 1)
     return figure
 
 

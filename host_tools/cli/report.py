@@ -90,6 +90,22 @@ def report(
         click.echo(_("{file}: {bytes} bytes").format(file=file, bytes=number(out.bytes)))
 
 
+def fairness_page(store: Store, uid: str, dice_set: int, back: tuple[str, str]) -> str:
+    """The statistics of one dice set of a table as a page of HTML; `back` links to where it is from."""
+    from host_tools import fairness
+
+    made = datetime.now(timezone.utc)
+    title = _("Are the dice fair?")
+    document = Document(title, _("made {made} UTC").format(made=f"{made:%Y-%m-%d %H:%M}"), made)
+    document.blocks.append(Heading(_("Table {uid}").format(uid=uid)))
+    for one in fairness.gather(store, Search(uid=uid, dice_set=dice_set)):
+        document.blocks += _lab_set(one, fairness.analyse(one))
+    if len(document.blocks) == 1:
+        document.blocks.append(Paragraph(_("no rolls are recorded")))
+    document.blocks += _method()
+    return to_html(document, back)
+
+
 def _write_rolls(store: Store, search: Search, path: str, last: int) -> Figures:
     ends = path.rpartition(".")[2].lower()
     kind = ends if ends in exports.FORMATS else "csv"
@@ -257,7 +273,7 @@ def _identity(figures: Figures) -> list[Block]:
 
 def _shift_sets(sets: list[Any]) -> list[Block]:
     blocks: list[Block] = []
-    for _dice_set, analysis in sets:
+    for _of_table, analysis in sets:
         blocks += [
             Heading(_("Dice set {set}").format(set=set_name(analysis)), 3),
             Paragraph(
@@ -268,7 +284,16 @@ def _shift_sets(sets: list[Any]) -> list[Block]:
             Paragraph(telling.drift_text(analysis), strong=analysis["drift"]["warned_at_roll"] is not None),
             Paragraph(telling.verdict(analysis), strong=bool(analysis["suspicious"])),
         ]
+        if analysis["rolls"]:
+            blocks.append(_faces_drawn(analysis))
     return blocks
+
+
+def _faces_drawn(analysis: Figures) -> Drawing:
+    from host_tools.cli import plots
+
+    words = _("Share of each face with its exact interval; the broken line is a fair die's 1/6")
+    return Drawing(plots.faces(analysis), words)
 
 
 def _lab_set(dice_set: Any, analysis: Figures) -> list[Block]:
@@ -310,9 +335,7 @@ def _lab_set(dice_set: Any, analysis: Figures) -> list[Block]:
     tests += [(telling.test_name(name), *_test(analysis[name])) for name in ("totals", "outcomes")]
     blocks += [
         Rows((_("test"), _("statistic"), _("by"), "p"), tests, frozenset((0, 2))),
-        Drawing(
-            plots.faces(analysis), _("Share of each face with its exact interval; the broken line is a fair die's 1/6")
-        ),
+        _faces_drawn(analysis),
         Drawing(plots.totals(analysis), _("Totals as they came, and as fair dice have them")),
         Drawing(
             plots.drift(dice_set.rolls, analysis["drift"]["limit"]),
@@ -320,6 +343,8 @@ def _lab_set(dice_set: Any, analysis: Figures) -> list[Block]:
         ),
         Rows((_("die"), _("face"), _("times"), _("share"), interval), rows),
     ]
+    if analysis["smallest_bias"]:
+        blocks.append(Paragraph(telling.bias_text(analysis["smallest_bias"])))
     if analysis["reading"]:
         blocks.append(Paragraph(telling.reading_text(analysis["reading"])))
     return blocks

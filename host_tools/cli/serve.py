@@ -23,7 +23,7 @@ from host_tools.cli.demo import UID, virtual_table
 from host_tools.cli.tiles import house_way_option
 from host_tools.i18n import _
 from host_tools.rules import clauses, houseway
-from host_tools.store import default_path
+from host_tools.store import Store, default_path
 from host_tools.web.access import ROLES, Pins, role_name
 from host_tools.web.app import Web
 from host_tools.web.console import Console
@@ -149,11 +149,22 @@ def serve(
             known = _made_up(known, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoneye-"))))
         _tell(host, listener, known)
         text = clauses.of_pack(pack or str(hub.snapshot.table["pack"]))
-        web = Web(
-            hub, known, Console(hub, lid, bool(text.signals), house_way), frozenset(map(str.lower, (host, *names)))
-        )
+        desk = Console(hub, lid, bool(text.signals), house_way)
+        web = Web(hub, known, desk, fairness_of(store), frozenset(map(str.lower, (host, *names))))
         with _told_to_end():
             Server(web).run(sockets=[listener])
+
+
+def fairness_of(store: Store) -> Callable[[str, int], str]:
+    """What makes the page about the dice sets in a record, for the console."""
+
+    def made(uid: str, dice_set: int) -> str:
+        # Only who asks for it waits until it is loaded.
+        from host_tools.cli.report import fairness_page
+
+        return fairness_page(store, uid, dice_set, ("/dealer", _("to the console")))
+
+    return made
 
 
 def _tell(host: str, listener: socket.socket, pins: Pins) -> None:

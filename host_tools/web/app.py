@@ -15,13 +15,21 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from host_tools.diceset import utc_now
 from host_tools.i18n import LANGUAGES, _, language, speaking
+from host_tools.store import StoreError
 from host_tools.web import pages, view
 from host_tools.web.access import ROLES, Limiter, Pins, Session, Sessions, checked_pin
 from host_tools.web.channel import Channel
@@ -48,6 +56,7 @@ HEADERS = {
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
     "cache-control": "no-store",
 }
+_STILL = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 
 def language_of(request: Request) -> str:
@@ -105,11 +114,22 @@ class Web:
     """The application's parts: `hub` owns the table, `app` is for an ASGI server.
 
     `pins` and `console` are for the dealer's console; without PINs nobody gets in. `names` are the host names that it
-    answers to besides addresses and localhost.
+    answers to besides addresses and localhost. `fairness(uid, dice_set)` makes the page about a dice set of a table.
     """
 
-    def __init__(self, hub: Hub, pins: Pins, console: Console, names: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        pins: Pins,
+        console: Console,
+        fairness: Callable[[str, int], str],
+        names: frozenset[str] = frozenset(),
+    ) -> None:
         self.hub = hub
+        self._make_fairness = fairness
+        # One page at a time, and each once only: reckoning and drawing take a second or two.
+        self._reckoning = asyncio.Lock()
+        self._reckoned: tuple[Any, str] = (None, "")
         self._pins = pins
         self._console = console
         self._sessions = Sessions(pins)
@@ -127,6 +147,7 @@ class Web:
                 Route("/dealer/login", self.login, methods=["POST"]),
                 Route("/dealer/logout", self.logout, methods=["POST"]),
                 Route("/dealer/do", self.do, methods=["POST"]),
+                Route("/dealer/fairness", self.fairness),
                 Mount("/static", StaticFiles(directory=STATIC)),
             ],
             lifespan=self._lifespan,
@@ -245,6 +266,25 @@ class Web:
             session, asked = await self._asked(request)
             status, answer = await self._console.act(session, asked)
             return self._with_cookie(JSONResponse(answer, status), self._sessions.renew(session))
+
+    async def fairness(self, request: Request) -> Response:
+        """What the table's rolls say of the dice that are on it."""
+        if self._session(request) is None:
+            return RedirectResponse("/dealer", 303)
+        snapshot = self.hub.snapshot
+        newest = snapshot.rounds[-1] if snapshot.rounds else {"table": snapshot.table.get("uid", ""), "dice_set": 1}
+        with speaking(language_of(request)):
+            async with self._reckoning:
+                known = (language(), newest)
+                if self._reckoned[0] != known:
+                    try:
+                        page = await asyncio.to_thread(self._make_fairness, newest["table"], newest["dice_set"])
+                    except StoreError as error:
+                        return PlainTextResponse(str(error), 503)
+                    self._reckoned = (known, page)
+                page = self._reckoned[1]
+        # Its drawings bring their style with them; nothing in it runs.
+        return HTMLResponse(page, headers={"content-security-policy": _STILL})
 
     async def _asked(self, request: Request) -> tuple[Session, dict[str, Any]]:
         """Whose request it is and what was sent with it. Raises HTTPException."""

@@ -200,6 +200,7 @@ def dealer_texts() -> Texts:
 def dealer_page(role: str, csrf: str, actions: Sequence[str], has_lid: bool) -> str:
     """The dealer's console for a session of `role`, which may do `actions`; `has_lid`: a virtual table's lid."""
     heading, script, message = _("Dealer's console"), _("This page needs JavaScript."), _("Messages")
+    dice = _("Are the dice fair?")
     body = f"""<header>
 <div id="state" role="status" aria-live="polite"></div>
 <div id="round"></div>
@@ -210,8 +211,9 @@ def dealer_page(role: str, csrf: str, actions: Sequence[str], has_lid: bool) -> 
 <div id="message" role="status" aria-live="assertive" aria-label="{escape(message)}"></div>
 <div id="console"></div>
 </main>
-<footer><a href="/" target="_blank" rel="noopener">{escape(_to_display())}</a> {_language_links("/dealer")}
-<span id="logout"></span></footer>
+<footer><a href="/" target="_blank" rel="noopener">{escape(_to_display())}</a>
+<a href="/dealer/fairness?lang={language()}" target="_blank" rel="noopener">{escape(dice)}</a>
+{_language_links("/dealer")} <span id="logout"></span></footer>
 <noscript>{escape(script)}</noscript>"""
     texts = {**display_texts(), **dealer_texts(), "role_name": role_name(role)}
     return page(

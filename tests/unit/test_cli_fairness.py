@@ -87,7 +87,7 @@ def test_dead_tags_show(tablectl: Tablectl, tmp_path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute(
         "INSERT INTO events SELECT uid, id + 100000, 'void', boot, ticks, round, utc,"
-        ' \'{"d":{"round":\' || round || \',"reason":"die_missing"}}\', link FROM events'
+        ' \'{"d":{"round":\' || round || \',"reason":"die_missing","missing":[2]}}\', link FROM events'
         " WHERE kind = 'opened' AND round % 5 = 0"
     )
     connection.commit()
@@ -95,6 +95,8 @@ def test_dead_tags_show(tablectl: Tablectl, tmp_path: Path) -> None:
     [found] = tablectl("fairness", "--json", "--db", str(path)).rows
     assert found["reading"]["dead_tag_possible"] is True
     assert [(one["die"], one["face"]) for one in found["reading"]["never"]] == [(2, 3)]
+    assert found["reading"]["missing"] == [0, 80, 0]
+    assert "; die 2: 80" in tablectl("fairness", "--db", str(path)).out
     assert "die 2 never showed 3" in tablectl("fairness", "--db", str(path)).out
     assert tablectl("fairness", "--json", "--table", FAIR).rows[0]["reading"]["dead_tag_possible"] is False
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from boards.virtual.client import Table, TableError
+from host_tools.cli.serve import fairness_of
 from host_tools.store import Store
 from host_tools.web import console
 from host_tools.web.access import Pins
@@ -91,7 +92,7 @@ class Served:
         listener = listen("127.0.0.1", self.port)
         self.port = listener.getsockname()[1]
         desk = Console(self.hub, lambda to: self.lid(to), self.signals)
-        self.web = Web(self.hub, Pins(self.folder / "pins.json"), desk, self.names)
+        self.web = Web(self.hub, Pins(self.folder / "pins.json"), desk, fairness_of(self.store), self.names)
         self._server = Server(self.web)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)
         self._thread.start()

@@ -152,6 +152,11 @@ def test_a_whole_round_with_the_display_in_a_second_window(windows: Windows, ser
     stored = served.store.round(1)
     assert stored["result"]["dice"] == [2, 5, 2]
     assert stored["tiles"]["players"][0]["result"] == "lose"
+    with desk.expect_popup() as opened:
+        desk.get_by_role("link", name="Are the dice fair?").click()
+    dice = opened.value
+    expect(dice.locator("svg")).to_have_count(3)
+    no_complaints(dice)
 
 
 def test_the_pages_come_back_after_the_server_restarted(windows: Windows, served: Served) -> None:

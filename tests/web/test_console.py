@@ -509,3 +509,43 @@ def test_tile_hands_are_kept_by_the_command_as_well(served: Served, tablectl: Ta
     assert "already" in tablectl("record", "tiles", str(number), case, "--db", db).refusal()
     assert "not JSON" in tablectl("record", "tiles", str(number), "{", "--db", db).refusal()
     assert "no round 99" in tablectl("record", "tiles", "99", case, "--db", db).refusal()
+
+
+# -- fair dice -----------------------------------------------------------------------------------------------------
+
+
+def test_the_dice_are_judged_behind_the_login(served: Served) -> None:
+    answer = served.get("/dealer/fairness")
+    assert (answer.status, answer.headers["location"]) == (303, "/dealer")
+    desk = dealer(served)
+
+    def page(language: str) -> str:
+        answer = served.get(f"/dealer/fairness?lang={language}", cookie=desk.cookie)
+        assert answer.status == 200
+        assert "script" not in answer.headers["content-security-policy"]
+        return answer.body.decode()
+
+    assert "no rolls are recorded" in page("en")
+    for dice in ([1, 2, 4], [6, 6, 6]):
+        served.play(dice)
+    served.all_stored()
+    english, spanish = page("en"), page("es")
+    assert english.count("<svg") == spanish.count("<svg") == 3
+    assert "2 rolls from" in english
+    assert "no warning" in english
+    # A die's test and the intervals of its faces.
+    assert '<td class="left">die 1 faces</td>' in english
+    assert '<td class="left">dado 1 caras</td>' in spanish
+    assert "<script" not in english + spanish
+
+
+def test_a_record_that_cannot_be_read_is_told_in_place_of_the_dice(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_arguments: Any) -> Any:
+        raise StoreError("rounds.db: disk I/O error")
+
+    desk = dealer(served)
+    monkeypatch.setattr(served.store, "rolls", broken)
+    answer = served.get("/dealer/fairness", cookie=desk.cookie)
+    assert (answer.status, answer.body) == (503, b"rounds.db: disk I/O error")
