@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from host_tools import statistics
+from host_tools.drift import DICE
 from host_tools.statistics import Faces, Result
 from host_tools.store import Message, Search, Store
 
@@ -100,7 +101,7 @@ def analyse(dice_set: DiceSet, alpha: float = 0.01, confidence: float = 0.99) ->
         return _result(result)
 
     dice = []
-    for index in range(statistics.DICE):
+    for index in range(DICE):
         faces = rolls[:, index]
         counts = [int(count) for count in statistics.face_counts(faces)]
         name = f"die {index + 1}"
@@ -171,7 +172,7 @@ def _reading(dice_set: DiceSet, n: int, confidence: float) -> Message | None:
     chance = (5 / 6) ** n
     never = [
         {"die": die + 1, "face": face, "chance": chance}
-        for die in range(statistics.DICE)
+        for die in range(DICE)
         for face, count in enumerate(statistics.face_counts(dice_set.rolls[:, die]), 1)
         if not count and 18 * chance < 0.05
     ]
@@ -182,6 +183,6 @@ def _reading(dice_set: DiceSet, n: int, confidence: float) -> Message | None:
         "low": missing.low,
         "high": missing.high,
         "dead_tag_possible": missing.high >= 1 / 6,
-        "missing": [dice_set.missing[die] for die in range(1, statistics.DICE + 1)],
+        "missing": [dice_set.missing[die] for die in range(1, DICE + 1)],
         "never": never,
     }

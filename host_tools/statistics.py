@@ -17,6 +17,8 @@ import numpy.typing as npt
 from scipy import stats
 from scipy.optimize import brentq
 
+from host_tools.drift import DICE, FALSE_ALARMS, PRIOR
+
 Faces = npt.NDArray[np.int8]
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -28,9 +30,6 @@ WAYS = tuple(sum(1 for roll in product(FACES, repeat=3) if sum(roll) == total) f
 
 # A chi-square's p-value holds when every cell is expected this often (Cochran's rule); below it is counted exactly.
 EXPECTED_LEAST = 5
-# The prior of the drift watch: as if each face had been seen so often before. See `drift`.
-DRIFT_PRIOR = 100.0
-DICE = 3
 
 
 @dataclass(frozen=True)
@@ -259,7 +258,8 @@ def smallest_bias(rolls: int, alpha: float = 0.01, power: float = 0.9) -> float 
 class Drift:
     """The drift watch of one dice set: the largest evidence so far, and the roll of the first warning (1.., or None).
 
-    `evidence` is of the die `die` (1..3), as odds against fair dice; a warning comes at `limit`.
+    `evidence` is of the die `die` (1..3), as odds against fair dice; a warning comes at `limit`. `drift.Watch` is the
+    same while a table plays.
     """
 
     evidence: float
@@ -268,7 +268,7 @@ class Drift:
     warned_at: int | None
 
 
-def drift_paths(rolls: Faces, prior: float = DRIFT_PRIOR) -> Floats:
+def drift_paths(rolls: Faces, prior: float = PRIOR) -> Floats:
     """The logarithm of the evidence against each die after each roll, a column a die.
 
     Evidence is the likelihood of the faces seen, averaged over all dice (a Dirichlet prior of `prior` for each face),
@@ -287,7 +287,7 @@ def drift_paths(rolls: Faces, prior: float = DRIFT_PRIOR) -> Floats:
     return np.cumsum(steps, axis=0)
 
 
-def drift(rolls: Faces, false_alarms: float = 0.01) -> Drift:
+def drift(rolls: Faces, false_alarms: float = FALSE_ALARMS) -> Drift:
     """Watch a dice set for a bias, roll by roll from its first one.
 
     The chance that fair dice ever cause a warning, however often one looks and however long they are used, is at most

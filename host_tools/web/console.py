@@ -106,6 +106,10 @@ def watched(snapshot: Snapshot, role: str) -> Message:
     """What the console shows: the display's view and what the role may do now."""
     shown = view.display(snapshot, utc_now())
     newest = _tiled(snapshot)
+    if snapshot.drift is not None:
+        words = _("die {die} drifts from fair since round {round}; play goes on, a supervisor looks at the dice")
+        words = words.format(die=snapshot.drift.die, round=snapshot.drift.round)
+        shown["notices"].append({"kind": "drift", "text": words})
     shown.update(
         {
             "step": step(snapshot),

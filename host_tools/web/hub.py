@@ -19,9 +19,10 @@ from typing import Any, TypeVar
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import NAMES, Pack, load
 from host_tools.device import Device
+from host_tools.drift import Warned, Watch
 from host_tools.i18n import _
 from host_tools.link import LinkError, SerialTransport, Transport
-from host_tools.store import Store, StoreError
+from host_tools.store import Search, Store, StoreError
 
 Message = dict[str, Any]
 T = TypeVar("T")
@@ -40,7 +41,8 @@ class Snapshot:
     """What is known of the table at one moment.
 
     `linked` is whether it answers, `trouble` why not or what else is wrong, `record_trouble` why its record cannot be
-    written; `table` is its hello, `state` its live state, `rounds` the newest ROLLS stored rounds, oldest first.
+    written; `table` is its hello, `state` its live state, `rounds` the newest ROLLS stored rounds, oldest first, `drift`
+    the warning that the dice on the table drift from fair.
     """
 
     linked: bool = False
@@ -50,6 +52,7 @@ class Snapshot:
     state: Message = field(default_factory=dict)
     pack: Pack | None = None
     rounds: tuple[Message, ...] = ()
+    drift: Warned | None = None
 
     def round(self) -> Message | None:
         """The stored round that the live state is of."""
@@ -141,6 +144,10 @@ class Hub:
         self._jobs: queue.SimpleQueue[tuple[Callable[[Device], Any], Context, Future[Any]] | None] = queue.SimpleQueue()
         self._ending = threading.Event()
         self._again = threading.Event()
+        # The dice set on the table that is watched, and the last round of it that was looked at.
+        self._set: tuple[str, int] = ("", 0)
+        self._watch_of_set = Watch()
+        self._watched = 0
         self._thread = threading.Thread(target=self._run, name="table", daemon=True)
 
     def start(self) -> None:
@@ -179,8 +186,29 @@ class Hub:
             self.snapshot = snapshot
             self.tell(snapshot)
 
-    def _newest(self, uid: str) -> tuple[Message, ...]:
-        return tuple(self.store.rounds(uid, last=ROLLS))
+    def _newest(self, uid: str) -> Message:
+        """What of a snapshot is made of the record."""
+        rounds = tuple(self.store.rounds(uid, last=ROLLS))
+        rolled = [one for one in rounds if one["status"] == "settled"]
+        if rolled:
+            self._judge(uid, rolled)
+        return {"rounds": rounds, "drift": self._watch_of_set.warned}
+
+    def _judge(self, uid: str, rolled: list[Message]) -> None:
+        """Let the drift watch see the newest rolls; all of the set when it is another one or some were missed."""
+        dice_set = (uid, rolled[-1]["dice_set"])
+        if dice_set != self._set or rolled[0]["round"] > self._watched:
+            watch, seen = Watch(), 0
+            for roll in self.store.rolls(Search(uid=uid, dice_set=dice_set[1])):
+                seen = max(seen, roll.number)
+                if roll.manual is None:
+                    watch.add([int(face) for face in roll.dice.split()], roll.number)
+            self._set, self._watch_of_set, self._watched = dice_set, watch, seen
+        for one in rolled:
+            if one["round"] > self._watched:
+                self._watched = one["round"]
+                if one["result"]["manual"] is None:
+                    self._watch_of_set.add(one["result"]["dice"], one["round"])
 
     def _watch(self, kind: str, data: Message) -> None:
         if kind == "state":
@@ -190,27 +218,27 @@ class Hub:
 
     def _look(self, uid: str) -> None:
         try:
-            rounds = self._newest(uid)
+            newest = self._newest(uid)
         except StoreError as error:
             self._unread = str(error)
             self._look_at = time.monotonic() + _AGAIN_S
             self._say()
         else:
             self._unread = ""
-            self._say(rounds=rounds)
+            self._say(**newest)
 
     def _connect(self) -> None:
         device = Device(self.port, self._recorder, self._watch, self._open)
         try:
             pack = self._pack_of(str(device.table.get("pack")))
-            rounds = self._newest(device.uid)
+            newest = self._newest(device.uid)
             self._recorder.greeted(device.uid, int(device.table["last_event"]))
         except BaseException:
             device.close()
             raise
         self._device = device
         self._unread = ""
-        self._say(linked=True, trouble="", table=device.table, state=dict(device.state), pack=pack, rounds=rounds)
+        self._say(linked=True, trouble="", table=device.table, state=dict(device.state), pack=pack, **newest)
 
     def _pack_of(self, name: str) -> Pack:
         if self._given is not None and self._given.name == name:

@@ -38,7 +38,8 @@ ALLOWED = {
     "boards": "boards dragoneye *",
     "host_tools.rules": "host_tools.rules host_tools.i18n dragoneye.errors dragoneye.text dragoneye.rules * " + NO_IO,
     "host_tools.i18n": "* " + NO_IO,
-    "host_tools.statistics": "* " + NO_IO,
+    "host_tools.drift": "* " + NO_IO,
+    "host_tools.statistics": "host_tools.drift * " + NO_IO,
     "host_tools.keys": "host_tools.private host_tools.i18n dragoneye.errors dragoneye.keys * " + NO_IO,
     "host_tools.link": "host_tools.link host_tools.codes host_tools.i18n host_tools.keys dragoneye.errors dragoneye.text "
     "dragoneye.keys dragoneye.protocol * !sqlalchemy " + NO_CLI,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from host_tools import statistics
+from host_tools.drift import Watch
 from host_tools.statistics import Faces
 
 
@@ -189,6 +190,21 @@ def test_a_loaded_die_is_warned_of_and_named() -> None:
     assert found.warned_at is not None
     assert statistics.drift(thrown[: found.warned_at - 1]).warned_at is None
     assert statistics.drift(thrown[: found.warned_at]).warned_at == found.warned_at
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("points", [0.0, 0.03])
+def test_a_watch_that_goes_on_says_what_all_rolls_at_once_say(seed: int, points: float) -> None:
+    thrown = rolls(8_000, seed=seed, weights=bias(points))
+    watch = Watch()
+    for number, dice in enumerate(thrown.tolist(), 1001):
+        watch.add(dice, number)
+    found = statistics.drift(thrown)
+    assert watch.rolls == 8_000
+    assert (watch.warned is None, found.warned_at is None) == (points == 0, points == 0)
+    if watch.warned is not None:
+        assert (watch.warned.roll, watch.warned.die) == (found.warned_at, found.die)
+        assert watch.warned.round == 1000 + watch.warned.roll
 
 
 @pytest.mark.slow
