@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import stats
 from scipy.optimize import brentq
 
-from host_tools.drift import DICE, FALSE_ALARMS, PRIOR
+from host_tools.drift import FALSE_ALARMS, PRIOR
 
 Faces = npt.NDArray[np.int8]
 Counts = npt.NDArray[np.int64]

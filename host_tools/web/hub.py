@@ -41,8 +41,8 @@ class Snapshot:
     """What is known of the table at one moment.
 
     `linked` is whether it answers, `trouble` why not or what else is wrong, `record_trouble` why its record cannot be
-    written; `table` is its hello, `state` its live state, `rounds` the newest ROLLS stored rounds, oldest first, `drift`
-    the warning that the dice on the table drift from fair.
+    written; `table` is its hello, `state` its live state, `rounds` the newest ROLLS stored rounds, oldest first,
+    `drift` the warning that the dice on the table drift from fair.
     """
 
     linked: bool = False
