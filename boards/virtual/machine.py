@@ -248,7 +248,8 @@ def serve(now):
     for pin in list(_pins.values()):
         if pin._irq is not None:
             pin._serve()
-    for timer in _timers[:]:
+    # In order of their time, however late this is.
+    for timer in sorted(_timers, key=lambda timer: timer._due):
         timer._serve(now)
 
 

@@ -65,7 +65,7 @@ class Reader:
                 time.sleep(0.01)
 
     def until(self, text: str) -> str:
-        """The first line that begins with `text`, or what is there of it when it is no whole line."""
+        """The first whole line that begins with `text`."""
         end = time.monotonic() + LONG
         while True:
             *lines, rest = self._buffer.split(b"\n")
@@ -73,15 +73,23 @@ class Reader:
                 if line.startswith(text.encode()):
                     self._buffer = b"\n".join([*lines[at + 1 :], rest])
                     return line.decode().strip()
-            if rest.startswith(text.encode()):
-                self._buffer = rest[len(text) :]
-                return text
             assert time.monotonic() < end, f"{text!r} never came; this did: {self._buffer!r}"
-            try:
-                self._buffer += self.port.read(4096)
-            except serial.SerialException:  # the board was reset
-                self.port.close()
-                self._open()
+            self._read_some()
+
+    def prompt(self) -> None:
+        """Wait for MicroPython's prompt, which no line's end follows."""
+        end = time.monotonic() + LONG
+        while b">>> " not in self._buffer:
+            assert time.monotonic() < end, f"the prompt never came; this did: {self._buffer!r}"
+            self._read_some()
+        self._buffer = self._buffer.partition(b">>> ")[2]
+
+    def _read_some(self) -> None:
+        try:
+            self._buffer += self.port.read(4096)
+        except serial.SerialException:  # the board was reset
+            self.port.close()
+            self._open()
 
     def write(self, text: str) -> None:
         self.port.write(text.encode())
@@ -230,8 +238,8 @@ ring[0] = (255, 16, 1)
 ring.write()
 PWM(Pin(22), freq=440, duty_u16=32768)
 fired = []
-timer = Timer(period=20, mode=Timer.PERIODIC, callback=lambda t: fired.append(1))
 once = Timer(period=5, mode=Timer.ONE_SHOT, callback=lambda t: fired.append(2))
+timer = Timer(period=20, mode=Timer.PERIODIC, callback=lambda t: fired.append(1))
 while len(fired) < 4:
     time.sleep_ms(5)
 timer.deinit()
@@ -353,7 +361,7 @@ def test_ctrl_c_interrupts_and_throws_away_what_waits(make_table: MakeTable, rea
     lines.until("plain")
     lines.write("a\x03b")
     lines.until("got b'a\\x03b'")
-    lines.until(">>> ")
+    lines.prompt()
     lines.write("6 * 7\r")
     lines.until("42")
     lines.write("\x04")
