@@ -20,6 +20,10 @@ from tests.virtual import LONG, until
 PLAN = Plan(1, {2: {"match": 500, "odd": 100}, 3: {"even": 200}}, {}, [])
 NO_WAGERS = Plan(1, {}, {}, [])
 
+# What the firmware makes of a processor that others keep from it for long in the midst of a roll: a jolt that nobody
+# attends to is stopped, a reading takes too long. A dealer shakes again.
+STALLED = ("no_shake", "shake_timeout", "read_timeout")
+
 
 class Tap(SerialTransport):
     """A serial port that also keeps every byte that came from the table, over all its openings."""
@@ -164,9 +168,17 @@ class Played:
         until(lambda: not self.device.refresh().get("lockout_ms"), "the end of the lock-out")
 
     def shake(self, *states: str) -> str:
-        self.may_shake()
-        self.ask("shake")
-        return self.wait(*(states or (protocol.LOCKED,)))
+        """Shake until one of these states, or a locked result."""
+        wanted = states or (protocol.LOCKED,)
+        while True:
+            self.may_shake()
+            self.ask("shake")
+            state = self.wait(*wanted, protocol.VOID, protocol.FAULT)
+            if state in wanted:
+                return state
+            view = self.device.state
+            assert view.get("void") in STALLED, view
+            assert not view["call"], view
 
     def finish(self) -> dict[str, Any]:
         """From where the table is to the end of the round; the stored round."""
