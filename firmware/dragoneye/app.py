@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from dragoneye import __version__, installed, keys, round, selftest, service
+from dragoneye import __version__, heap, installed, keys, round, selftest, service
 from dragoneye.config import (
     WATCHDOG_MS,
     check_readers,
@@ -215,6 +215,7 @@ class App:
         self._moved_at = self.clock.now()
         # The readers need a moment after their reset.
         self._readers_at = self.clock.now() - READERS_MS + TICK_MS
+        heap.mark_modules_first()
         self.report(self.controller.table.lid, not self.board.lid.active)
         self.report(self.controller.table.tamper, not self.board.tamper.active)
 
@@ -265,6 +266,11 @@ class App:
         else:
             self.controller.guard(self.clock.now(), action, *args)
 
+    def collect(self):
+        """Collect garbage, which holds everything up."""
+        table = self.controller.table
+        heap.collect(table.pack, table.registry, table.result)
+
     async def run(self):
         """Run until something ends it; never returns by itself."""
         tasks = [
@@ -274,7 +280,7 @@ class App:
             asyncio.create_task(self._keep("memory", self._memory)),
         ]
         # Starting leaves a heap full of garbage; the first collection shall not come in the midst of a task.
-        gc.collect()
+        self.collect()
         try:
             await self._keep("table", self._table)
         finally:
@@ -404,7 +410,7 @@ class App:
         meter.begin(waited_ms)
         moving = self.controller.table.state in ROLLING or self.board.shaker.running
         if not moving or not waited_ms:
-            gc.collect()
+            self.collect()
         meter.end()
 
     def _inputs(self):

@@ -18,6 +18,9 @@ NOT_SETTLED = "not_settled"
 # Hex digits of a UID of 4 or 7 bytes.
 UID_DIGITS = (8, 14)
 
+# (die, face), shared by all registries: what lives long and is there once is quick to collect around (see heap).
+_PLACES = [[(die, face) for face in range(1, 7)] for die in range(3)]
+
 
 def check_uid(uid):
     """Raises BadInput unless `uid` is one of 4 or 7 bytes (ISO 14443-3, single and double size) as upper-case hex."""
@@ -41,7 +44,7 @@ def registry_of(dice):
             check_uid(uid)
             if uid in registry:
                 raise BadInput("tag %s is there twice" % uid)
-            registry[uid] = (die, face)
+            registry[uid] = _PLACES[die][face - 1]
     return registry
 
 
