@@ -27,11 +27,16 @@ MAY_STOP = (protocol.IDLE, protocol.SETTLED, protocol.FAULT)
 COME_BACK_S = 60.0
 # A port that is still there so long after a reset does not go away with it.
 GONE_S = 1.0
+PROMPT = b">>> "
 ENTER_TRIES = 3
 ENTER_S = 5.0
+# How many starts of a board that goes again before it has answered are waited for as those of a table.
+ASKED_STARTS = 2
 # How long a board that ends its program again and again is tried to be stopped.
 INSIST_S = 60.0
 SILENT_S = 20.0
+# How long a script may say nothing.
+SCRIPT_S = 10.0
 BLINK_S = 3.0
 
 
@@ -117,23 +122,13 @@ def wait_for_port(port: str, seconds: float | None = None) -> None:
         time.sleep(0.05)
 
 
-# Writes of a chip's watchdog register that say so: WATCHDOG CTRL, bit 30 (RP2040 2.8.5, RP2350 12.9.7).
-_ARMED = """
+# What runs may have armed the watchdog, which MicroPython cannot stop. Its register can, as in the Pico SDK's
+# watchdog_disable: CTRL, bit ENABLE, by the alias that clears bits (RP2040 2.1.2, 4.7.6; RP2350 2.1.3, 12.9.7).
+_DISARM = """
 import machine, os
-_at = 0x400d8000 if "RP2350" in os.uname()[4] else 0x40058000
-print(int("RP2" in os.uname()[4] and bool(machine.mem32[_at] & 1 << 30)))
-"""
-_TO_MAINTENANCE = """
-open("/maintenance", "w").close()
-import machine
-machine.reset()
-"""
-_FORGET = """
-import os
-try:
-    os.remove("/maintenance")
-except OSError:
-    pass
+u = os.uname()[4]
+if "RP2" in u:
+    machine.mem32[(0x400d8000 if "RP2350" in u else 0x40058000) + 0x3000] = 1 << 30
 """
 
 
@@ -148,87 +143,79 @@ class BoardFiles:
     def __init__(self, port: str, insist: bool = False) -> None:
         self.port = port
         self.ran = False
+        if insist:
+            self._insist()
+        else:
+            self.ran = stop_table(port) is not None
+            self._take()
+
+    def _insist(self) -> None:
+        """Ask whatever runs to stop, where it can be asked, and stop it."""
         # A busy port, or none, is told soon; that of a board that resets again and again is there now and then.
-        wait_for_port(port, BLINK_S if insist else 0.0)
+        wait_for_port(self.port, BLINK_S)
         end = time.monotonic() + INSIST_S
         silent_end = time.monotonic() + SILENT_S
+        cut_short = 0
         while True:
             try:
-                self.ran = self._stop(insist) or self.ran
+                # To be asked takes time, which one that resets again and again does not have.
+                if cut_short < ASKED_STARTS:
+                    self.ran = self._asked() or self.ran
                 self._take()
                 return
             except RoundOpen:
                 raise
             except BadInput as error:
-                # A board that resets again and again takes its port with it; one that is silent has none of ours.
-                if not insist or time.monotonic() >= (silent_end if isinstance(error, NoPrompt) else end):
+                cut_short += isinstance(error, LinkClosed)
+                if time.monotonic() >= (silent_end if isinstance(error, NoPrompt) else end):
                     raise
-            wait_for_port(port)
+            wait_for_port(self.port)
 
-    def _stop(self, insist: bool) -> bool:
+    def _asked(self) -> bool:
+        """Whether a table ran, and has stopped. Raises LinkClosed when the port went before it answered."""
         try:
             return stop_table(self.port) is not None
+        except LinkClosed:
+            raise
         except LinkError:
-            if not insist:
-                raise
             return False
 
     def _take(self) -> None:
         """Get to the raw prompt with no watchdog armed: one that is would reset the board in the midst of a copy."""
-        self._open()
-        with self._told():
-            try:
-                armed = self._prompt.exec(_ARMED).strip() == b"1"
-            except TransportExecError:
-                # Not a chip that we know; it will be told elsewhere.
-                armed = False
-            if armed:
-                self._prompt.exec_raw_no_follow(_TO_MAINTENANCE)
-        if armed:
-            self._drain_to_end()
-            self.close()
-            wait_for_port(self.port)
-            link = Link(SerialTransport(self.port), lambda record, chain, tag: False)
-            try:
-                link = _in_maintenance(link, self.port)
-            finally:
-                link.close()
-            self._open()
-            with self._told():
-                self._prompt.exec(_FORGET)
-
-    def _open(self) -> None:
         with self._told():
             self._prompt = RawPrompt(self.port, timeout=10)
             try:
                 self._enter()
+                with contextlib.suppress(TransportExecError):
+                    # Of a board that is none of ours the watchdog is not known; it will be told elsewhere.
+                    self._prompt.exec(_DISARM)
             except BaseException:
                 self._prompt.serial.close()
                 raise
 
     def _enter(self) -> None:
-        """Stop the program, then take the raw prompt.
+        """Stop the program, then take the raw prompt: at once when the prompt shows, as a watchdog may be running.
 
         Ctrl-C empties MicroPython's input, also of the Ctrl-A that mpremote sends right after it: so what runs is
         stopped beforehand. What a vain try brings late must not be taken for the answer to the next one.
         """
         self._prompt.serial.write(b"\r\x03")
+        self._drain(PROMPT)
         for _attempt in range(ENTER_TRIES - 1):
-            self._drain()
             with contextlib.suppress(TransportError):
                 self._prompt.enter_raw_repl(soft_reset=False, timeout_overall=ENTER_S)
                 return
-        self._drain()
+            self._drain()
         self._prompt.enter_raw_repl(soft_reset=False, timeout_overall=ENTER_S)
 
     def _drain_to_end(self) -> None:
         """Read until the port goes, or nothing comes."""
         with contextlib.suppress(BadInput), self._told():
-            self._drain(GONE_S)
+            self._drain(quiet=GONE_S)
 
-    def _drain(self, quiet: float = 0.5) -> bytes:
-        """Read until nothing has come for so long."""
-        return bytes(self._prompt.read_until(1, b"\0never", timeout=quiet, timeout_overall=10.0))
+    def _drain(self, end: bytes = b"\0never", quiet: float = 0.5) -> None:
+        """Read until this has come, or nothing for so many seconds."""
+        self._prompt.read_until(1, end, timeout=quiet, timeout_overall=10.0)
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
@@ -264,10 +251,10 @@ class BoardFiles:
     def run(self, script: str) -> bytes:
         """Run a script on the board; what it printed. Raises BoardError with what ended it."""
         with self._told():
-            try:
-                return bytes(self._prompt.exec(script))
-            except TransportExecError as error:
-                raise BoardError(error.error_output) from None
+            said, failed = self._prompt.exec_raw(script, timeout=SCRIPT_S)
+        if failed:
+            raise BoardError(failed.decode(errors="replace"))
+        return bytes(said)
 
     def _check(self, path: str, content: bytes) -> None:
         if self._prompt.fs_hashfile(path, "sha256") != hashlib.sha256(content).digest():

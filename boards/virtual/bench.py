@@ -392,6 +392,7 @@ class Bench:
         self._next_id = 0
         self._interrupt_char = 3
         self._interrupt_at: float | None = None
+        self._running = False
         self._wdt_ms: int | None = None
         self._fed_at = 0.0
         self._cut: Json | None = None
@@ -463,6 +464,7 @@ class Bench:
         assert self._board
         self._interrupt_char = -1 if self._emulated else 3  # the image looks for Ctrl-C itself
         self._interrupt_at = None
+        self._running = False
         new = not self._facts["provisioned"]
         provision = self._options.provision
         self._board.start(
@@ -682,6 +684,10 @@ class Bench:
             self._rebooted({"WATCHDOG": "watchdog", "RUN_PIN": "button"}.get(message["rebooted"], "power"))
         elif "heap" in message:
             self._heap = message["heap"]
+            # Now the program begins. A Ctrl-C that came before is its own, and not start.py's.
+            self._running = True
+            if self._interrupt_at is not None:
+                self._interrupt_at = time.monotonic() + INTERRUPT_S
         elif "soft" in message:
             self._soft_reset(message["kind"], message["soft"])
 
@@ -900,7 +906,7 @@ class Bench:
                 self._reset(WDT_RESET, "watchdog")
             else:
                 times.append(bites_at)
-        if self._interrupt_at is not None:
+        if self._interrupt_at is not None and self._running:
             if now >= self._interrupt_at:
                 self._interrupt_at = None
                 if self._board:

@@ -506,9 +506,10 @@ class ADC:
 
 
 class _Registers:
-    """`mem32` of the RP2040, as far as a program may want to know whether the watchdog is armed."""
+    """`mem32` of the RP2040, as far as a program may want to look at the watchdog, and to stop it."""
 
     WATCHDOG_CTRL = 0x40058000
+    CLEAR = 0x3000  # the alias that clears bits (RP2040 2.1.2)
     ENABLE = 1 << 30
 
     def __init__(self):
@@ -518,6 +519,12 @@ class _Registers:
         if address != self.WATCHDOG_CTRL:
             raise ValueError("mem32[0x%08x] is not part of the virtual table" % address)
         return self.ENABLE if self.armed else 0
+
+    def __setitem__(self, address, value):
+        if address != self.WATCHDOG_CTRL + self.CLEAR or value != self.ENABLE:
+            raise ValueError("mem32[0x%08x] = 0x%08x is not part of the virtual table" % (address, value))
+        self.armed = False
+        _host.send({"wdt": None})
 
 
 mem32 = _Registers()

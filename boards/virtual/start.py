@@ -124,6 +124,8 @@ class Host:
                     self.wiring.note(name, args.get("to", "press"))
         except model.Refused as error:
             answer["error"] = str(error)
+        # Before the answer: whoever has it may cut the power at once.
+        self.touch()
         self.send(answer)
 
     def state(self):
