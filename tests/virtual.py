@@ -32,6 +32,27 @@ readers = Readers(
 SETTLE_MS = 10
 
 
+# What the host waits for, in its own seconds, of a board that is slower than its clock says.
+WAITS = {
+    "host_tools.link.GIVE_UP_S": 1.0,
+    "host_tools.link.RETRY_S": 0.1,
+    "host_tools.link.PROMPT_S": 0.1,
+    "host_tools.board_files.COME_BACK_S": 1.0,
+    "host_tools.board_files.ENTER_S": 0.1,
+    "host_tools.board_files.SCRIPT_S": 1.0,
+    "host_tools.flash_verify.SURVEY_S": 1.0,
+    "host_tools.cli.service.SELFTEST_S": 1.0,
+    "host_tools.cli.tables.VIRTUAL_S": 1.0,
+}
+
+
+def be_patient(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let the host wait so long for an emulated Pico, which runs some 20 times slower than the wall clock when it is
+    busy, and still slower on a busy computer."""
+    for name, part in WAITS.items():
+        monkeypatch.setattr(name, part * seconds)
+
+
 def need_micropython() -> None:
     """Skip the test where the virtual table cannot run."""
     try:

