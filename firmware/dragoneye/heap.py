@@ -15,6 +15,7 @@ MODULES = (
     "errors",
     "text",
     "protocol",
+    "keys",
     "profile",
     "rules.packs",
     "rules.wagers",
