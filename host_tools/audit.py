@@ -11,7 +11,6 @@ table itself.
 
 from __future__ import annotations
 
-import hmac
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -20,6 +19,7 @@ from typing import Any
 
 from dragoneye.errors import BadInput
 from dragoneye.journal import GENESIS, chain
+from dragoneye.keys import Key
 from dragoneye.protocol import SEQ_MAX
 from dragoneye.rules.packs import Pack
 from dragoneye.text import show
@@ -30,7 +30,7 @@ from host_tools.rules import seating, settlement, tiles
 from host_tools.store import DICE_CHANGED, Message, Search, Store
 
 # The journal keys of tables: by unique id and the key's name, which the table tells.
-Keys = Mapping[str, Mapping[str, bytes]]
+Keys = Mapping[str, Mapping[str, Key]]
 # The name of a key that the table did not tell.
 UNKNOWN = "?"
 
@@ -203,7 +203,7 @@ class _TableAudit:
         uid: str,
         done: Audit,
         progress: Callable[[int], None],
-        keys: Mapping[str, bytes],
+        keys: Mapping[str, Key],
     ) -> None:
         self.keys = keys
         self.proof = Proof(uid, keys=len(keys))
@@ -303,7 +303,7 @@ class _TableAudit:
         link = row["link"].encode()
         fits = None
         for key in tried:
-            fits = hmac.digest(key, link, "sha256")[:8].hex() == tag
+            fits = key.mac(link)[:8].hex() == tag
             if fits:
                 break
         self.unproved = fits is None
@@ -390,6 +390,9 @@ class _TableAudit:
             columns = (row["id"], row["kind"], row["boot"], row["ticks"], row["round"])
             if columns != (record["id"], record["k"], record["b"], record["t"], data.get("round")):
                 self.find(_("what is stored beside the event differs from the event itself"))
+            if record["k"] == "restart":
+                # A table whose flash was lost counts its starts anew.
+                self.boot = self.ticks = 0
             self._order(record["b"], record["t"], row["utc"])
             check = getattr(self, "_on_" + str(record["k"]), None)
             if check is not None:

@@ -80,7 +80,7 @@ EVENTS = {
     "stopped": "the controller's program ended by itself: why (maintenance, interrupted, or what went wrong)",
     "correction": "a round that is over was corrected: round, what, event (that settled it), why, dice or position and "
     "wagers",
-    "restart": "the journal was begun anew: why, link (the hash of the host's newest record before it)",
+    "restart": "the journal was begun anew: why, link (the hash of the host's newest record before it), key_id",
 }
 
 VOIDS = {

@@ -902,7 +902,7 @@ class Store:
 
 def _key_id(record: Message, before: Event | None) -> str | None:
     """The name of the key that a record was tagged with: each start reads the key, and tells of it."""
-    if record["k"] == "boot":
+    if record["k"] in ("boot", "restart"):
         told = record["d"].get("key_id")
         return told[:8] if isinstance(told, str) else None
     return before.key_id if before is not None and before.boot == record["b"] else None

@@ -430,7 +430,9 @@ class Controller:
             state["locked"] = dict(state["locked"], id=self.journal.last_id + 1)
             self.table.locked = state["locked"]
         self.journal.acked = self._acked = self._sent = self.journal.last_id
-        self._record("restart", {"why": why, "state": state, "link": link})
+        # The start's own record may be set aside with the rest: which key tags this chain is told here.
+        key_id = self.identity.get("key_id")
+        self._record("restart", {"why": why, "state": state, "link": link, "key_id": key_id})
 
     def _can_begin_anew(self):
         fault = self.table.fault

@@ -16,7 +16,7 @@ from typing import Any
 from dragoneye import config, protocol, round
 from dragoneye.controller import Controller
 from dragoneye.journal import Journal
-from dragoneye.keys import Gate
+from dragoneye.keys import Gate, Key
 from dragoneye.protocol import (
     BETTING,
     CLOSED,
@@ -286,16 +286,6 @@ class Refused(Exception):
 IDENTITY = {"firmware": "0.0", "build": "test", "board": "none", "uid": "U1"}
 
 
-class HmacKey:
-    """A journal key by CPython's own hmac."""
-
-    def __init__(self, raw: bytes) -> None:
-        self._raw = raw
-
-    def mac(self, *parts: bytes) -> bytes:
-        return hmac.digest(self._raw, b"".join(parts), "sha256")
-
-
 def tag_of(link: str, key: bytes) -> str:
     """A record's tag, from its hash."""
     return hmac.new(key, link.encode(), "sha256").hexdigest()[:16]
@@ -305,10 +295,18 @@ class Desk(Steps):
     """A Controller with its journal in `folder`, and the host's end of a line that loses nothing."""
 
     def __init__(
-        self, folder: Path, pack: str | Any = "nj", now: int = 1000, trouble: Any = None, key: bytes | None = None
+        self,
+        folder: Path,
+        pack: str | Any = "nj",
+        now: int = 1000,
+        trouble: Any = None,
+        key: bytes | None = None,
+        **identity: Any,
     ) -> None:
         self.folder = folder
+        # The journal key.
         self.key = key
+        self.identity = dict(IDENTITY, **identity)
         self.pack = pack_named(pack) if isinstance(pack, str) else pack
         self.now = now
         self.seq = 0
@@ -321,9 +319,18 @@ class Desk(Steps):
 
     def boot(self, trouble: Any = None) -> None:
         """Start (again) from what lies in the folder."""
-        self.journal = Journal(str(self.folder), round.fold, round.initial, self.key and HmacKey(self.key))
+        self.journal = Journal(str(self.folder), round.fold, round.initial, self.key and Key(self.key))
         self.controller = Controller(
-            self.journal, self.pack, REGISTRY, EYE, {}, IDENTITY, "power", self.now, trouble=trouble, gate=self.gate()
+            self.journal,
+            self.pack,
+            REGISTRY,
+            EYE,
+            {},
+            self.identity,
+            "power",
+            self.now,
+            trouble=trouble,
+            gate=self.gate(),
         )
         self.table = self.controller.table
 

@@ -20,7 +20,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from dragoneye import journal
 from dragoneye.journal import Damaged, Journal
-from tests.unit.tables import HmacKey, tag_of
+from dragoneye.keys import Key
+from tests.unit.tables import tag_of
 
 Json = dict[str, Any]
 
@@ -46,7 +47,7 @@ keys: dict[str, bytes | None] = {"journal": None}
 
 def new(folder: Path) -> Any:
     key = keys["journal"]
-    return Journal(str(folder), fold, initial, None if key is None else HmacKey(key))
+    return Journal(str(folder), fold, initial, None if key is None else Key(key))
 
 
 def loaded(folder: Path) -> Any:
