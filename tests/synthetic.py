@@ -54,12 +54,13 @@ def biased(die: int, face: int, points: float) -> Roller:
 class Table:
     """One table that plays by itself."""
 
-    def __init__(self, seed: int, pack: Pack, roller: Roller, start: datetime, set_rounds: int) -> None:
+    def __init__(self, seed: int, pack: Pack, roller: Roller, start: datetime, set_rounds: int, eye: int) -> None:
         self.rng = random.Random(seed)
         self.pack = pack
         self.roller = roller
         self.start = start
         self.set_rounds = set_rounds
+        self.eye = eye
         self.id = 0
         self.link = GENESIS
         self.ticks = 0
@@ -114,13 +115,20 @@ class Table:
             shakes += 1
         dice = self.roller(rng)
         manual = "reader down" if rng.random() < 0.0005 else None
-        locked = {"round": number, "dice": dice, "eye": 1, "shaker": shaker, "shakes": shakes, "bets": rows}
+        locked = {"round": number, "dice": dice, "eye": self.eye, "shaker": shaker, "shakes": shakes, "bets": rows}
         yield self.record("locked", {**locked, "bets_open": False, "manual": manual}, 4000)
         yield self.record("door", {"which": "lid", "open": True})
-        settled = wagers.settle_table(bets, dice, 1, shaker, self.streak.count, self.pack)
+        settled = wagers.settle_table(bets, dice, self.eye, shaker, self.streak.count, self.pack)
         triple = wagers.is_triple(dice)
         before = self.streak.roll(triple, {one: stakes["bonus"] for one, stakes in bets.items() if "bonus" in stakes})
-        result = {"round": number, "dice": dice, "eye": 1, "total": sum(dice), "shaker": shaker, "shakes": shakes}
+        result = {
+            "round": number,
+            "dice": dice,
+            "eye": self.eye,
+            "total": sum(dice),
+            "shaker": shaker,
+            "shakes": shakes,
+        }
         result.update(manual=manual, rows=settled, net=wagers.net_of(settled), before=before)
         result["level"] = wagers.bonus_level(before, self.pack) if triple else 0
         yield self.record("settled", {**result, "streak": self.streak.as_dict()})
@@ -135,10 +143,14 @@ def history(
     roller: Roller = fair,
     start: datetime = START,
     set_rounds: int = ROUNDS_A_SET,
+    eye: int = 1,
 ) -> Iterator[Told]:
-    """(UTC, record, hash) of everything that a table tells of so many settled rounds; `roller` throws the dice."""
+    """(UTC, record, hash) of everything that a table tells of so many settled rounds.
+
+    `roller` throws the dice; `eye` is the dragon's eye die's index.
+    """
     settled = 0
-    for told in Table(seed, pack or load("nj"), roller, start, set_rounds).play():
+    for told in Table(seed, pack or load("nj"), roller, start, set_rounds, eye).play():
         yield told
         settled += told[1]["k"] == "settled"
         if settled == rounds and told[1]["k"] == "door":

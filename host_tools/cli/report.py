@@ -302,7 +302,7 @@ def _lab_set(dice_set: Any, analysis: Figures) -> list[Block]:
     blocks: list[Block] = [
         Heading(_("Dice set {set}").format(set=set_name(analysis)), 3),
         Paragraph(
-            _("{rolls} rolls from {since} to {until} UTC; {manual} results entered by hand are not among them").format(
+            _("{rolls} rolls from {since} to {until} UTC, without results entered by hand ({manual})").format(
                 rolls=number(analysis["rolls"]),
                 since=_time(analysis["first"]),
                 until=_time(analysis["last"]),

@@ -41,7 +41,7 @@ class Snapshot:
     """What is known of the table at one moment.
 
     `linked` is whether it answers, `trouble` why not or what else is wrong, `record_trouble` why its record cannot be
-    written; `table` is its hello, `state` its live state, `rounds` the newest ROLLS stored rounds, oldest first,
+    written; `table` is its hello, `state` its live state, `rounds` the newest stored rounds, oldest first,
     `drift` the warning that the dice on the table drift from fair.
     """
 
@@ -188,7 +188,8 @@ class Hub:
 
     def _newest(self, uid: str) -> Message:
         """What of a snapshot is made of the record."""
-        rounds = tuple(self.store.rounds(uid, last=ROLLS))
+        # One more than is shown: the newest may not be over.
+        rounds = tuple(self.store.rounds(uid, last=ROLLS + 1))
         rolled = [one for one in rounds if one["status"] == "settled"]
         if rolled:
             self._judge(uid, rolled)

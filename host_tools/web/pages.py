@@ -43,7 +43,7 @@ def display_texts() -> Texts:
         "position": _("position {n}"),
         "rolls": _("Last rolls, newest first"),
         "void": _("void"),
-        "no_rolls": _("none yet"),
+        "no_rolls": _("no rolls yet"),
     }
 
 

@@ -15,7 +15,7 @@ from dragoneye.rules.packs import WAGERS, Pack
 from host_tools import codes, diceset, faults
 from host_tools.i18n import _, controller
 from host_tools.rules import seating
-from host_tools.web.hub import Snapshot
+from host_tools.web.hub import ROLLS, Snapshot
 
 Message = dict[str, Any]
 
@@ -201,7 +201,7 @@ def display(snapshot: Snapshot, now: datetime) -> Message:
         "hint": _hint(snapshot, state),
         "notices": list(_notices(snapshot, now)),
         "table": snapshot.table.get("uid", ""),
-        "rolls": [_roll(stored) for stored in snapshot.rounds if stored["status"] != "open"],
+        "rolls": [_roll(stored) for stored in snapshot.rounds if stored["status"] != "open"][-ROLLS:],
     }
     if pack is None or not view:
         return shown

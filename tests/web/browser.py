@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from playwright.sync_api import Error as BrowserError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -37,3 +37,14 @@ def running() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+def tap_hands(desk: Page) -> None:
+    """Enter the bank's tile hand and one of position 2, with a bet of $50, at the console."""
+    desk.locator("summary", has_text="Tile hands").click()
+    hands = {"Dealer": ("6-6", "4-5", "1-1", "3-3"), "position 2": ("5-5", "3-6", "2-2", "1-5")}
+    for name, faces in hands.items():
+        desk.get_by_role("button", name=f"{name} 0/4").click()
+        for face in faces:
+            desk.locator(".rack .tile", has_text=f"({face})").click()
+    desk.get_by_label("bet in dollars").fill("50")

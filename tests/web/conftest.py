@@ -228,9 +228,11 @@ def _pins_file() -> str:
 
 
 @contextmanager
-def serving(folder: Path, pack: str = "nj", more: Any = None, **options: Any) -> Iterator[Served]:
-    """A served virtual table; `options` are those of Served."""
-    with instant_table(folder, pack, more=more) as bench:
+def serving(
+    folder: Path, pack: str = "nj", more: Any = None, uid: str | None = None, **options: Any
+) -> Iterator[Served]:
+    """A served virtual table; `uid` is its unique id where it matters, `options` are those of Served."""
+    with instant_table(folder, pack, more=more, uid=uid) as bench:
         served = Served(bench, folder, **options)
         try:
             yield served

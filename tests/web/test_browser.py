@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
-from tests.web.browser import running
+from tests.web.browser import running, tap_hands
 from tests.web.conftest import PINS, Served, serving
 
 expect.set_options(timeout=30_000)
@@ -134,13 +134,7 @@ def test_a_whole_round_with_the_display_in_a_second_window(windows: Windows, ser
     expect(desk.locator(".result")).to_contain_text("position 1 is dealt first")
     no_complaints(screen)
     # Tile hands, by tapping the tiles.
-    desk.locator("summary", has_text="Tile hands").click()
-    for face in ("6-6", "4-5", "1-1", "3-3"):
-        desk.locator(".rack .tile", has_text=f"({face})").click()
-    desk.get_by_role("button", name="position 2 0/4").click()
-    desk.get_by_label("bet in dollars").fill("50")
-    for face in ("5-5", "3-6", "2-2", "1-5"):
-        desk.locator(".rack .tile", has_text=f"({face})").click()
+    tap_hands(desk)
     press(desk, "Settle")
     expect(desk.locator("details caption")).to_have_text("How the hands settle")
     no_complaints(desk)
@@ -264,11 +258,15 @@ def test_the_keyboard_alone(windows: Windows, served: Served) -> None:
     go("Close bets")
     page.keyboard.press("Space")
     state(page, "No more bets")
-    go("Shake")
-    page.keyboard.press("Enter")
+    # From one step it is one key to the next.
+    page.keyboard.press("Tab")
+    expect(page.locator(":focus")).to_have_text("Shake")
+    # And from anywhere Alt+N presses what comes next.
+    go("position 1 $5")
+    page.keyboard.press("Alt+n")
     state(page, "Ready: open the lid")
-    go("Unlock the lid")
-    page.keyboard.press("Enter")
+    page.keyboard.press("Alt+n")
+    expect(page.get_by_role("button", name="Unlock the lid")).to_have_attribute("aria-keyshortcuts", "Alt+N")
     go("Open the lid")
     page.keyboard.press("Enter")
     state(page, "Result")

@@ -23,7 +23,7 @@ from host_tools.web.access import IDLE_S, Limiter, PinError, Pins, Sessions
 from host_tools.web.console import actions, role_of
 from tests.synthetic import biased, fill, history
 from tests.unit.conftest import Tablectl, tablectl  # noqa: F401 - a fixture
-from tests.virtual import LONG, instant_table, until
+from tests.virtual import LONG, until
 from tests.web.conftest import BETS, PINS, Client, Served, serving
 
 BANK = {"high": ["6-6", "4-5"], "low": ["1-1", "3-3"]}
@@ -555,22 +555,18 @@ def test_a_record_that_cannot_be_read_is_told_in_place_of_the_dice(
 def test_dice_that_drift_are_told_to_who_deals_and_hold_up_nothing(tmp_path: Path) -> None:
     uid = "D1CE000000000001"
     fill(tmp_path / "rounds.db", uid, history(1500, roller=biased(1, 6, 0.08)))
-    with instant_table(tmp_path, uid=uid) as bench:
-        served = Served(bench, tmp_path)
-        try:
-            [dice_set] = fairness.gather(served.store, Search(uid=uid))
-            round_ = fairness.analyse(dice_set)["drift"]["warned_at_round"]
-            words = f"die 2 drifts from fair since round {round_}"
-            desk, display = dealer(served), served.watch()
-            assert any(notice["text"].startswith(words) for notice in desk.stream.view["notices"])
-            served.play([1, 2, 4])
-            served.all_stored()
-            assert served.hub.snapshot.drift is not None
-            assert not any("drifts" in notice["text"] for notice in display.next()["notices"])
-            # Other dice begin anew.
-            served.ask("changed", unit="dice", keep=False)
-            served.play([1, 2, 4])
-            served.all_stored()
-            assert served.hub.snapshot.drift is None
-        finally:
-            served.close()
+    with serving(tmp_path, uid=uid) as served:
+        [dice_set] = fairness.gather(served.store, Search(uid=uid))
+        round_ = fairness.analyse(dice_set)["drift"]["warned_at_round"]
+        words = f"die 2 drifts from fair since round {round_}"
+        desk, display = dealer(served), served.watch()
+        assert any(notice["text"].startswith(words) for notice in desk.stream.view["notices"])
+        served.play([1, 2, 4])
+        served.all_stored()
+        assert served.hub.snapshot.drift is not None
+        assert not any("drifts" in notice["text"] for notice in display.next()["notices"])
+        # Other dice begin anew.
+        served.ask("changed", unit="dice", keep=False)
+        served.play([1, 2, 4])
+        served.all_stored()
+        assert served.hub.snapshot.drift is None

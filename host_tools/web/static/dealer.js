@@ -116,9 +116,9 @@ function shakerChoice() {
 function nextStep() {
   const shaker = shakerChoice();
   const keep = el("input", { type: "checkbox", id: "keep-dice" });
-  const open = el("div", { class: "row" }, field(say("who_shakes"), shaker),
-    button("open", say("open"), () => ask("open", { shaker: Number(shaker.value), ...(keep.checked ? { keep_dice: true } : {}) }),
-      { main: true }));
+  const opening = button("open", say("open"),
+    () => ask("open", { shaker: Number(shaker.value), ...(keep.checked ? { keep_dice: true } : {}) }), { main: true });
+  const open = el("div", { class: "row" }, field(say("who_shakes"), shaker), opening);
   const keeping = el("span", { class: "field" }, keep, el("label", { for: "keep-dice" }, say("keep_dice")));
   open.append(keeping);
   const shake = button("shake", say("shake"), () => ask("shake"), { main: true });
@@ -130,7 +130,21 @@ function nextStep() {
     finish: button("finish", say("finish"), () => ask("finish"), { main: true, when: () => !view.lid_open }),
   };
   const said = el("p", { class: "said" });
+  // Alt+N presses what comes next, wherever the focus is; held down it is one press.
+  const keyed = { ...rows, open: opening };
+  let next = null;
+  addEventListener("keydown", (event) => {
+    if (event.code !== "KeyN" || !event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    if (!event.repeat && next) next.click();
+  });
   updates.push(() => {
+    next = keyed[{ IDLE: "open", BETTING: view.can.includes("shake") ? "shake" : "close", CLOSED: "shake", VOID: "shake",
+      LOCKED: view.bets_open ? "close" : "unlock", SETTLED: "finish" }[view.state]] ?? null;
+    for (const one of Object.values(keyed)) {
+      if (one === next) one.setAttribute("aria-keyshortcuts", "Alt+N");
+      else one.removeAttribute("aria-keyshortcuts");
+    }
     for (const [name, row] of Object.entries(rows)) row.hidden = !may(name);
     rows.open.hidden = view.state !== "IDLE" || !may("open");
     keeping.hidden = !view.dice_alarm || !may("void");
@@ -251,12 +265,12 @@ function result() {
       el("div", { class: "dice" }, ...view.dice.values.map((value, place) => die(value, place === view.dice.eye, place + 1))),
       el("p", { class: "total" }, `${say("total")} `, el("strong", {}, String(view.dice.total)), ` · ${view.deal.text}`),
       view.dice.manual ? el("p", {}, say("manual", { reason: view.dice.manual })) : null,
-      paid.length ? el("table", {}, el("tbody", {}, ...paid.flatMap((one) => one.wagers.map((row, index) => el("tr", {},
-        index ? el("td") : el("th", { scope: "row" }, say("position", { n: one.position })),
-        el("td", {}, `${row.name} ${money(row.stake)}`),
-        el("td", { class: `outcome ${row.outcome}` },
-          `${{ pays: "✓", loses: "✗", stays: "=" }[row.outcome]} ${say(row.outcome)}${row.outcome === "pays" ? ` ${money(row.profit)}` : ""}`),
-        index ? el("td") : el("td", { class: "net" }, money(one.net, true))))))) : null);
+      paid.length ? el("table", {}, ...paid.map((one) => el("tbody", {},
+        el("tr", {}, el("th", { scope: "rowgroup", colspan: 2 }, say("position", { n: one.position }), " ",
+          el("span", { class: "net" }, money(one.net, true)))),
+        ...one.wagers.map((row) => el("tr", {}, el("td", {}, `${row.name} ${money(row.stake)}`),
+          el("td", { class: `outcome ${row.outcome}` },
+            `${{ pays: "✓", loses: "✗", stays: "=" }[row.outcome]} ${say(row.outcome)}${row.outcome === "pays" ? ` ${money(row.profit)}` : ""}`)))))) : null);
   });
   return shown;
 }
