@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from host_tools.i18n import speaking
 from tests.synthetic import fill, history
@@ -18,7 +18,7 @@ from tests.web.conftest import PINS, Served, serving
 
 DOCS = Path(__file__).parents[2] / "docs" / "pictures"
 WALL = {"width": 1280, "height": 720}
-DESK = {"width": 1024, "height": 1000}
+DESK: ViewportSize = {"width": 1024, "height": 1000}
 PHONE = {"width": 390, "height": 844}
 BETS: dict[int, dict[str, int]] = {
     1: {"match": 500, "odd": 1000, "bonus": 100},
@@ -108,6 +108,7 @@ def take_all(camera: Camera, served: Served) -> None:
         floor.get_by_role("link", name="Are the dice fair?").click()
     expect(opened.value.locator("svg")).to_have_count(3)
     opened.value.set_viewport_size(DESK)
+    opened.value.locator("figure").first.evaluate("(one) => one.scrollIntoView()")
     camera.take(opened.value, "console-fairness")
 
 
