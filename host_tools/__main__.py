@@ -24,6 +24,7 @@ COMMANDS = {
     "bank": "bank",
     "cards": "cards",
     "config": "config",
+    "correct": "record",
     "odds": "odds",
     "demo": "demo",
     "dice": "dice",

@@ -12,7 +12,7 @@ table itself.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +23,7 @@ from dragoneye.keys import Key
 from dragoneye.protocol import SEQ_MAX
 from dragoneye.rules.packs import Pack
 from dragoneye.text import show
-from host_tools import corrections
+from host_tools import corrections, keys
 from host_tools.i18n import _
 from host_tools.link import Link
 from host_tools.rules import seating, settlement, tiles
@@ -105,9 +105,10 @@ def audit(
     packs: list[Pack],
     uid: str | None = None,
     progress: Callable[[int], None] = lambda events: None,
-    keys: Keys = MappingProxyType({}),
+    held: Keys = MappingProxyType({}),
 ) -> Audit:
-    """Audit one table or all. `packs` are the rule packs that may have been played; `progress` is told event counts.
+    """Audit one table or all. `packs` are the rule packs that may have been played; `progress` is told event counts,
+    `held` are the journal keys that are here.
 
     Raises BadInput when a table was played by a pack that is none of `packs`, StoreError when the record is damaged.
     """
@@ -115,9 +116,15 @@ def audit(
     store.check_table(uid)
     for table in store.tables() if uid is None else [uid]:
         known = {corrections.pack_hash(pack): pack for pack in packs}
-        _TableAudit(store, known, packs[0], table, done, progress, keys.get(table, {})).run()
+        _TableAudit(store, known, packs[0], table, done, progress, held.get(table, {})).run()
         done.tables += 1
     return done
+
+
+def held_keys(tables: Iterable[str]) -> Keys:
+    """The journal keys of these tables that are on this computer. Raises BadInput when they cannot be read."""
+    held = keys.Keys()
+    return {table: held.journal_keys(table) for table in tables}
 
 
 def check_head(store: Store, done: Audit, uid: str, event: int, link: str) -> None:
@@ -539,7 +546,7 @@ class _TableAudit:
 
     def _on_settled(self, data: Message) -> None:
         number = data["round"]
-        if number in self.corrections:
+        if number in self.corrections and number not in self.settled:
             self.settled[number] = (self.event, data, self.bets, self.pack)
         self.done.settlements += 1
         if self.locked is None:

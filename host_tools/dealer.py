@@ -19,6 +19,7 @@ from host_tools.device import Device
 from host_tools.i18n import _
 from host_tools.link import LinkClosed, LinkError, Refused, SessionLost
 from host_tools.rules import houseway, seating, tiles
+from host_tools.store import Store
 
 Message = dict[str, Any]
 
@@ -227,6 +228,29 @@ class Dealer:
             self.device.poll(min(view["lockout_ms"] / 1000, 0.2))
         else:
             self.device.request("shake")
+
+
+def correct(
+    device: Device,
+    store: Store,
+    number: int,
+    reason: str,
+    dice: list[int] | None = None,
+    position: int | None = None,
+    wagers: dict[str, int] | None = None,
+) -> Message:
+    """A supervisor corrects round `number`: its dice, all wagers of one position, or, with neither, it should be void.
+
+    The correction is a record of the table's own; the round as it is stored then (see host_tools.corrections). Raises
+    StoreError for a round without a result, Refused and LinkError as `Device.request`.
+    """
+    told = {"dice": dice, "position": position, "wagers": wagers}
+    what = "dice" if dice is not None else "void" if position is None and wagers is None else "bets"
+    event = store.settled_event(device.uid, number)
+    given: Message = {name: value for name, value in told.items() if value is not None}
+    device.request("correct", round=number, what=what, event=event, reason=reason, **given)
+    device.wait_stored()
+    return store.round(number, device.uid)
 
 
 def deal_tiles(plan: Plan, total: int, pack: Pack, player_way: str = "max_low", bank_way: str = "foxwoods") -> Message:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dragoneye.errors import BadInput
+from host_tools import corrections
 from host_tools.i18n import _
 from host_tools.store import Message, Roll, Search, Store
 
@@ -43,6 +44,8 @@ ROUND_COLUMNS = {
     "wagered": "int",
     "dice_net": "int",
     "tiles_net": "int",
+    "corrected": "text",
+    "corrected_dice": "text",
 }
 ROLL_COLUMNS = {
     "table": "text",
@@ -142,7 +145,10 @@ def with_void_reasons(store: Store, rounds: Iterable[Message]) -> Iterator[tuple
 
 
 def round_rows(store: Store, search: Search) -> Iterator[Message]:
-    """The rounds as rows of ROUND_COLUMNS; money in cents, nets are the table's."""
+    """The rounds as rows of ROUND_COLUMNS; money in cents, nets are the table's.
+
+    Dice and total are those that were recorded, `corrected_dice` those that count; so do `wagered` and the nets.
+    """
     serials = Serials(store)
     for one, voids in with_void_reasons(store, store.stream(search)):
         row: Message = dict.fromkeys(ROUND_COLUMNS)
@@ -157,8 +163,12 @@ def round_rows(store: Store, search: Search) -> Iterator[Message]:
             row["triples_before"] = result["before"]
             for key in ("total", "level", "manual"):
                 row[key] = result[key]
-            row["wagered"] = sum(wager[2] for wager in result["rows"])
-            row["dice_net"] = -result["net"]
+            counts = corrections.standing(one) or result
+            row["wagered"] = sum(wager[2] for wager in counts["rows"])
+            row["dice_net"] = -counts["net"]
+            if one.get("corrected"):
+                row["corrected"] = corrections.kinds(one)
+                row["corrected_dice"] = " ".join(map(str, counts["dice"]))
         if one.get("tiles"):
             row["tiles_net"] = -sum(player["net"] for player in one["tiles"]["players"])
         yield row

@@ -6,17 +6,18 @@ from collections import Counter
 from typing import Any
 
 from dragoneye.rules.packs import WAGERS
-from host_tools import fairness
+from host_tools import corrections, fairness
 from host_tools.store import Message, Search, Store
 
 # Records that a person asks about, beside the rounds.
-NOTED = ("boot", "fault", "door", "streak", "test", "dice", "restart")
+NOTED = ("boot", "fault", "door", "streak", "test", "dice", "restart", "correction")
 
 
 def of_table(store: Store, search: Search) -> Message:
     """One table's figures: {"table", "rounds", "wagers", "voids", "manual", "triples", "longest_streak", "events"...}.
 
-    `search` names the table and the time. Money in cents; `net` is the table's.
+    `search` names the table and the time. Money in cents; `net` is the table's. A round that was corrected counts as
+    the corrections leave it; "corrections" are those that were made in this time, of whatever round.
     """
     assert search.uid is not None
     rounds: Counter[str] = Counter()
@@ -31,11 +32,12 @@ def of_table(store: Store, search: Search) -> Message:
         "tile_stakes": 0,
     }
     triples, longest = 0, 0
+    corrected: Counter[str] = Counter({"void": 0, "not settled": 0})
     for one in store.stream(search):
         rounds[one["status"]] += 1
         figures["first"] = figures["first"] or _place(one)
         figures["last"] = _place(one)
-        result = one.get("result")
+        result = corrections.standing(one)
         if one.get("tiles"):
             figures["tiles_net"] -= sum(player["net"] for player in one["tiles"]["players"])
             figures["tile_stakes"] += sum(player["stake"] for player in one["tiles"]["players"])
@@ -44,6 +46,11 @@ def of_table(store: Store, search: Search) -> Message:
         figures["dice_net"] -= result["net"]
         if result["manual"] is not None:
             manual.append({**_place(one), "dice": result["dice"], "reason": result["manual"]})
+        if one.get("corrected"):
+            corrected["void"] += one["corrected"]["void"]
+            corrected["not settled"] += one["corrected"]["result"] is None
+            if one["corrected"]["void"]:
+                continue
         if len(set(result["dice"])) == 1:
             triples += 1
             longest = max(longest, result["streak"]["count"])
@@ -61,6 +68,7 @@ def of_table(store: Store, search: Search) -> Message:
         "wagers": {wager: wagers[wager] for wager in WAGERS if wager in wagers},
         "manual": manual,
         "voids": dict(sorted(voids.items())),
+        "corrected": dict(corrected),
         "triples": triples,
         "longest_streak": longest,
         **_events(store, search),
@@ -77,6 +85,7 @@ def _events(store: Store, search: Search) -> Message:
     starts: list[Message] = []
     identities: list[Message] = []
     changes: list[Message] = []
+    corrected: list[Message] = []
     doors: Counter[str] = Counter()
     standing: dict[str, Message] = {}
     assert search.uid is not None
@@ -98,6 +107,8 @@ def _events(store: Store, search: Search) -> Message:
             doors[data["which"]] += 1
         elif kind == "restart" or (kind == "streak" and not data["position"]):
             changes.append({"utc": utc, "what": data["why"]})
+        elif kind == "correction":
+            corrected.append({"utc": utc, "event": record["id"], "by": None, **data})
         elif kind == "dice":
             changes.append({"utc": utc, "what": f"dice set {data['serial']}"})
     return {
@@ -105,6 +116,7 @@ def _events(store: Store, search: Search) -> Message:
         "starts": starts,
         "identities": identities,
         "changes": changes,
+        "corrections": corrected,
         "doors": dict(sorted(doors.items())),
     }
 

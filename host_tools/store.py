@@ -586,7 +586,7 @@ class Store:
             if one.kind in ("closed", "locked", "bets"):
                 bets = dict(body["bets"])
             elif one.kind == "settled":
-                settled = one.id
+                settled = settled or one.id
             elif one.kind == "correction":
                 kept = {key: body[key] for key in corrections.TOLD if key in body}
                 told.append({"event": one.id, "utc": one.utc, **kept})
@@ -634,6 +634,15 @@ class Store:
                 raise StoreError(_("round {number} has its tile hands already").format(number=number))
             row.tiles = json.dumps(tiles)
             session.commit()
+
+    def settled_event(self, uid: str, number: int) -> int:
+        """The id of the event that settled a round. Raises StoreError for one that has no result."""
+        query = select(func.min(Event.id)).where(Event.uid == uid, Event.round == number, Event.kind == "settled")
+        with self._guard(), Session(self._engine) as session:
+            found = session.scalar(query)
+        if found is None:
+            raise StoreError(_("round {number} has no result that could be corrected").format(number=number))
+        return int(found)
 
     def tables(self) -> list[str]:
         """The unique ids of the tables in this record."""

@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from host_tools import corrections
 from host_tools.cli.numbers import money, number
 from host_tools.codes import VOIDS
 from host_tools.i18n import _, controller
@@ -46,20 +47,30 @@ def as_json(stored: Message, voids: list[str]) -> Message:
     data["voids"] = voids
     if result:
         data.update({key: result[key] for key in ("dice", "eye", "total", "manual", "level", "streak")})
-        data["wagers"] = [
-            {
-                "position": position,
-                "wager": wager,
-                "stake": stake,
-                "odds": odds,
-                "profit": stake * odds if odds else -stake,
-            }
-            for position, wager, stake, odds in result["rows"]
-        ]
+        data["wagers"] = _wagers_as_json(result["rows"])
         if tiles:
             data.update({key: tiles[key] for key in ("start", "deal", "action")})
             data["tiles"] = {"bank": tiles["bank"], "players": tiles["players"]}
-        data["net"] = house_net(result, tiles)
+        data["net"] = house_net(corrections.standing(stored) or result, tiles)
+        if stored.get("corrected"):
+            data["corrected"] = _corrected_as_json(stored["corrected"])
+    return data
+
+
+def _wagers_as_json(rows: list[list[Any]]) -> list[Message]:
+    return [
+        {"position": position, "wager": wager, "stake": stake, "odds": odds, "profit": stake * odds if odds else -stake}
+        for position, wager, stake, odds in rows
+    ]
+
+
+def _corrected_as_json(corrected: Message) -> Message:
+    """What counts in the place of what was recorded; `by` lists the corrections, the last one last."""
+    data: Message = {"void": corrected["void"], "corrections": corrected["told"]}
+    result = corrected["result"]
+    if result is not None:
+        data.update({key: result[key] for key in ("dice", "eye", "total")})
+        data["wagers"] = _wagers_as_json(result["rows"])
     return data
 
 
@@ -99,9 +110,38 @@ def print_round(console: Console, stored: Message, voids: list[str]) -> None:
             ),
         )
     _print_wagers(console, result)
+    if stored.get("corrected"):
+        _print_corrected(console, stored["corrected"])
     if tiles:
         _print_tiles(console, tiles)
-    _line(console, _("net"), Text(_("table {net}").format(net=signed(house_net(result, tiles))), style="bold"))
+    net = signed(house_net(corrections.standing(stored) or result, tiles))
+    _line(console, _("net"), Text(_("table {net}").format(net=net), style="bold"))
+
+
+def correction_text(told: Message) -> str:
+    """One correction in a line."""
+    if told["what"] == "void":
+        words = _("the round should have been void")
+    elif told["what"] == "dice":
+        words = _("the dice were {dice}").format(dice=" ".join(map(str, told["dice"])))
+    else:
+        wagers = ", ".join(f"{_(wager)} {money(stake)}" for wager, stake in told["wagers"].items())
+        words = _("{who} had {wagers}").format(who=who(told["position"]), wagers=wagers or _("no wagers"))
+    by = _(told["by"]) if "by" in told else _("nobody's signature: no keys")
+    return _("event {event} ({by}): {words}; {why}").format(event=told["event"], by=by, words=words, why=told["why"])
+
+
+def _print_corrected(console: Console, corrected: Message) -> None:
+    for told in corrected["told"]:
+        _line(console, _("correct"), correction_text(told))
+    result = corrected["result"]
+    if corrected["void"]:
+        _line(console, _("counts"), _("nothing: all dice wagers go back"))
+    elif result is None:
+        _line(console, _("counts"), _("not settled anew: its rule pack was not known here"))
+    else:
+        _line(console, _("counts"), dice_text(result["dice"], result["eye"]))
+        _print_wagers(console, result)
 
 
 def _print_wagers(console: Console, result: Message) -> None:

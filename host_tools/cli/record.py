@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,15 +19,18 @@ from dragoneye.errors import BadInput
 from dragoneye.protocol import SEQ_MAX
 from dragoneye.rules.packs import NAMES, load
 from dragoneye.text import show as shown
+from host_tools import corrections, dealer, tile_round
 from host_tools import export as exports
-from host_tools import tile_round
 from host_tools.cli import call
 from host_tools.cli.common import db_option, open_store, void_reasons
 from host_tools.cli.numbers import number as told_number
 from host_tools.cli.output import console, json_option, parse_json, print_json, table
 from host_tools.cli.packs import pack_option
+from host_tools.cli.tables import parse_request, port_option
 from host_tools.cli.tiles import house_way_option
+from host_tools.device import Device
 from host_tools.i18n import _
+from host_tools.link import Link, SerialTransport
 from host_tools.store import KEPT_DAYS, STATUSES, Search, Store, utc_text
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -60,6 +65,26 @@ class Moment(click.ParamType[str]):
                 param,
                 ctx,
             )
+
+
+class Noted(click.ParamType[tuple[int, str]]):
+    """A head that was noted: a record's id and hash."""
+
+    name = "EVENT:HASH"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, str]:
+        if not isinstance(value, str):
+            return (int(value[0]), str(value[1]))
+        found = re.fullmatch(r"([0-9]{1,9}):([0-9a-f]{32})", value.strip().lower())
+        if found is None:
+            self.fail(
+                _("{value}; allowed: an event's number, a colon and the 32 hex digits of its hash").format(
+                    value=shown(value)
+                ),
+                param,
+                ctx,
+            )
+        return int(found[1]), found[2]
 
 
 def search_options(function: Function) -> Function:
@@ -115,6 +140,12 @@ def set_name(dice_set: dict[str, Any]) -> str:
     return f"{dice_set['dice_set']} ({serial})" if serial else str(dice_set["dice_set"])
 
 
+def heads_of(store: Store, uid: str | None) -> list[dict[str, Any]]:
+    """Where the records of the tables end: {"table", "event", "head", "utc"}; to be noted where nobody rewrites it."""
+    found = [store.head(table) for table in (store.tables() if uid is None else [uid])]
+    return [{key: head[key] for key in ("table", "event", "head", "utc")} for head in found if head is not None]
+
+
 @contextmanager
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """A bar on a terminal's standard error; nothing elsewhere. Gives a function that is told what was done."""
@@ -150,7 +181,17 @@ def rounds(
         for stored, voids in exports.with_void_reasons(store, found):
             print_json(call.as_json(stored, voids))
         return
-    rows = table(_("round"), _("UTC"), _("table"), _("dice"), _("total"), _("shaker"), _("voids"), _("table's net"))
+    rows = table(
+        _("round"),
+        _("UTC"),
+        _("table"),
+        _("dice"),
+        _("total"),
+        _("shaker"),
+        _("voids"),
+        _("table's net"),
+        _("corrected"),
+    )
     for stored in found:
         result = stored.get("result")
         rows.add_row(
@@ -161,7 +202,8 @@ def rounds(
             str(result["total"]) if result else "",
             call.who(stored["shaker"]),
             str(stored["voids"] or ""),
-            call.signed(call.house_net(result, stored.get("tiles"))) if result else "",
+            call.signed(call.house_net(corrections.standing(stored) or result, stored.get("tiles"))) if result else "",
+            corrections.kinds(stored),
         )
     console().print(rows)
 
@@ -182,6 +224,59 @@ def show(number: int, uid: str | None, events: bool, db: Path | str | None, as_j
             print_json(record)
         return
     voids = void_reasons(store, stored["table"], number)
+    if as_json:
+        print_json(call.as_json(stored, voids))
+    else:
+        call.print_round(console(), stored, voids)
+
+
+@click.command()
+@click.argument("number", type=click.IntRange(1, SEQ_MAX))
+@port_option
+@click.option("--void", is_flag=True, help="The round should have been void.")
+@click.option("--dice", help='The dice were these: "3 3 4".')
+@click.option("--position", type=click.IntRange(1, 7), help="With --wagers: the position.")
+@click.option("--wagers", help='All its wagers were these, in cents: "match 500 odd 100"; "" is none.')
+@click.option("--reason", required=True, help="Why: recorded with it.")
+@db_option
+@json_option
+def correct(
+    number: int,
+    port: str,
+    void: bool,
+    dice: str | None,
+    position: int | None,
+    wagers: str | None,
+    reason: str,
+    db: Path | str | None,
+    as_json: bool,
+) -> None:
+    """Correct round NUMBER, which is over: one more record of the table, under a supervisor's key.
+
+    Nothing that was recorded is changed. What the round came to is settled anew and counts from then on; of two
+    corrections of the same thing the last one does. The streak is not changed: `end` and `changed` are for that.
+    """
+    if [void, dice is not None, position is not None and wagers is not None].count(True) != 1 or (
+        (position is None) != (wagers is None)
+    ):
+        raise click.UsageError(_("give one of: --void; --dice; --position and --wagers"))
+    words = [f"reason={reason}", "event=1"]
+    words += [f"dice={dice}"] if dice is not None else []
+    words += [f"position={position}", f"wagers={wagers}"] if wagers is not None else []
+    what = "void" if void else "dice" if dice is not None else "bets"
+    _name, fields = parse_request(shlex.join(["correct", str(number), what, *words]))
+    value = {name: fields[name] for name in ("dice", "position", "wagers") if name in fields}
+    store = open_store(db)
+    try:
+        device = Device(port, store)
+        try:
+            device.wait_stored()
+            stored = dealer.correct(device, store, number, reason, **value)
+        finally:
+            device.close()
+        voids = void_reasons(store, stored["table"], number)
+    finally:
+        store.close()
     if as_json:
         print_json(call.as_json(stored, voids))
     else:
@@ -230,7 +325,8 @@ def export(
             exports.write(exports.round_rows(store, search), exports.ROUND_COLUMNS, kind, out, advance)
     if file == "-":
         return
-    told = {"file": file, "format": kind, "rows": out.rows, "bytes": out.bytes, "sha256": out.sha256}
+    told: dict[str, Any] = {"file": file, "format": kind, "rows": out.rows, "bytes": out.bytes, "sha256": out.sha256}
+    told["heads"] = heads_of(store, uid)
     if as_json:
         print_json(told)
     else:
@@ -239,6 +335,8 @@ def export(
                 file=file, rows=told_number(out.rows), bytes=told_number(out.bytes), sha256=out.sha256
             )
         )
+        for head in told["heads"]:
+            click.echo(_("table {table}: head {head} of {utc}").format(**head))
 
 
 @click.command()
@@ -250,19 +348,49 @@ def export(
     help="A rule pack's file that was played; nj, pr and ca are known. May be repeated.",
 )
 @click.option("--most", default=20, show_default=True, type=click.IntRange(1), help="How many findings to print.")
+@click.option("--port", help="Also compare with the journal of the table on this port; nothing is fetched from it.")
+@click.option(
+    "--head",
+    "heads",
+    multiple=True,
+    metavar="EVENT:HASH",
+    type=Noted(),
+    help="Also compare with a head that was noted elsewhere, as audit, report and export print it. May be repeated.",
+)
 @db_option
 @json_option
-def audit(uid: str | None, packs: tuple[str, ...], most: int, db: Path | str | None, as_json: bool) -> None:
-    """Check the whole record: ids, hashes, order, streaks, and every settlement anew by rules of its own.
+def audit(
+    uid: str | None,
+    packs: tuple[str, ...],
+    most: int,
+    port: str | None,
+    heads: tuple[tuple[int, str], ...],
+    db: Path | str | None,
+    as_json: bool,
+) -> None:
+    """Check the whole record: ids, hashes, tags, order, streaks, and every settlement anew by rules of its own.
 
-    Ends with exit code 0 when all fits, 1 when something does not, 2 when it cannot be checked.
+    The tags prove that a table's record is the one that it wrote, where its journal key is on this computer
+    (`tablectl keys`). Ends with exit code 0 when all fits, 1 when something does not, 2 when it cannot be checked.
     """
     from host_tools import audit as auditing
 
     store = open_store(db, must_exist=True)
+    store.check_table(uid)
+    there = store.tables()
+    if heads and uid is None and len(there) > 1:
+        raise BadInput(_("--head: name the table with --table: {tables}").format(tables=", ".join(there)))
     known = [load(name) for name in (*packs, *NAMES)]
     with progress(_("audit"), None) as advance:
-        done = auditing.audit(store, known, uid, advance)
+        done = auditing.audit(store, known, uid, advance, auditing.held_keys(there))
+    for event, link in heads:
+        auditing.check_head(store, done, uid or there[0], event, link)
+    if port is not None:
+        wire = Link(SerialTransport(port), lambda record, link, tag: False)
+        try:
+            auditing.compare(store, done, wire)
+        finally:
+            wire.close()
     if as_json:
         print_json(done.as_dict())
     else:
@@ -277,6 +405,8 @@ def audit(uid: str | None, packs: tuple[str, ...], most: int, db: Path | str | N
                 hands=told_number(done.tile_hands),
             )
         )
+        for proof in done.proofs:
+            click.echo(_proved(proof))
         for note in done.notes[:most]:
             click.echo(_("note: ") + _place(note))
         for finding in done.findings[:most]:
@@ -287,6 +417,18 @@ def audit(uid: str | None, packs: tuple[str, ...], most: int, db: Path | str | N
             click.echo(_("everything fits"))
     if done.findings:
         sys.exit(1)
+
+
+def _proved(proof: Any) -> str:
+    """What the tags of a table's record prove."""
+    last = int(proof.head.partition(":")[0])
+    if proof.proved == last:
+        words = _("table {uid}: proved to its end to be as the table wrote it; head {head}")
+    elif proof.proved:
+        words = _("table {uid}: proved up to event {proved} to be as the table wrote it; head {head}")
+    else:
+        words = _("table {uid}: not proved by its tags; head {head}")
+    return words.format(uid=proof.table, proved=proof.proved, head=proof.head)
 
 
 def _place(finding: Any) -> str:
@@ -331,6 +473,7 @@ def info(db: Path | str | None, as_json: bool) -> None:
                 "table": uid,
                 "last_event": store.last(uid)[0],
                 "rounds": store.count(Search(uid=uid)),
+                "head": next((one["head"] for one in heads_of(store, uid)), None),
                 "dice_sets": [
                     {key: one[key] for key in ("dice_set", "serial", "issued", "since")} for one in store.dice_sets(uid)
                 ],

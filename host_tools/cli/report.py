@@ -14,12 +14,12 @@ from dragoneye.errors import BadInput
 from dragoneye.rules.packs import NAMES, load
 from host_tools import export as exports
 from host_tools.cli import fairness as telling
-from host_tools.cli.call import signed
+from host_tools.cli.call import correction_text, signed
 from host_tools.cli.common import db_option, open_store
 from host_tools.cli.document import Block, Document, Drawing, Heading, Paragraph, Rows, to_html, to_pdf
 from host_tools.cli.numbers import decimal, money, number, percent
 from host_tools.cli.output import json_option, print_json
-from host_tools.cli.record import Moment, progress, search_for, set_name, table_option
+from host_tools.cli.record import Moment, heads_of, progress, search_for, set_name, table_option
 from host_tools.codes import FAULTS, VOIDS
 from host_tools.i18n import _, controller
 from host_tools.store import Search, Store
@@ -77,9 +77,10 @@ def report(
             "tables": [{**figures, "dice_sets": [one for _set, one in sets]} for figures, sets in told],
             "audit": audited,
             "rolls": rolls,
+            "heads": heads_of(store, uid),
         }
         print_json(data)
-    document = _document(told, since, until, lab, audited, rolls)
+    document = _document(told, since, until, lab, audited, rolls, heads_of(store, uid))
     if file == "-":
         if not as_json:
             sys.stdout.buffer.write(to_html(document).encode())
@@ -119,7 +120,9 @@ def _audit(store: Store, packs: tuple[str, ...], uid: str | None) -> Figures:
     from host_tools import audit as auditing
 
     with progress(_("audit"), None) as advance:
-        return auditing.audit(store, [load(name) for name in (*packs, *NAMES)], uid, advance).as_dict()
+        return auditing.audit(
+            store, [load(name) for name in (*packs, *NAMES)], uid, advance, auditing.held_keys(store.tables())
+        ).as_dict()
 
 
 def _time(utc: str | None) -> str:
@@ -127,7 +130,13 @@ def _time(utc: str | None) -> str:
 
 
 def _document(
-    told: list[Any], since: str | None, until: str | None, lab: bool, audited: Figures | None, rolls: Figures | None
+    told: list[Any],
+    since: str | None,
+    until: str | None,
+    lab: bool,
+    audited: Figures | None,
+    rolls: Figures | None,
+    heads: list[Figures],
 ) -> Document:
     made = datetime.now(timezone.utc)
     if since or until:
@@ -166,6 +175,15 @@ def _document(
                 )
             ),
         ]
+    document.blocks += [
+        *_list(
+            _("Where the record ends"),
+            [(head["table"], head["head"], _time(head["utc"])) for head in heads],
+            (_("table"), _("event and hash"), _("UTC")),
+            frozenset((0, 1, 2)),
+        ),
+        Paragraph(_("Note these elsewhere: `tablectl audit --head` tells by one whether the record was put back.")),
+    ]
     return document
 
 
@@ -246,6 +264,7 @@ def _noted(figures: Figures) -> list[Block]:
         for one in figures["manual"]
     ]
     changes = [(_time(one["utc"]), controller(one["what"])) for one in figures["changes"]]
+    corrected = [(_time(one["utc"]), number(one["round"]), _correction(one)) for one in figures["corrections"]]
     starts = [(_time(one["utc"]), number(one["boot"]), str(one["cause"] or "")) for one in figures["starts"]]
     doors = [(which, number(count)) for which, count in figures["doors"].items()]
     return [
@@ -258,9 +277,14 @@ def _noted(figures: Figures) -> list[Block]:
             frozenset(range(5)),
         ),
         *_list(_("Streak ended or dice changed"), changes, (_("UTC"), _("what")), frozenset((0, 1))),
+        *_list(_("Corrections"), corrected, (_("UTC"), _("round"), _("what")), frozenset((0, 2))),
         *_list(_("Starts of the controller"), starts, (_("UTC"), _("start"), _("cause")), frozenset((0, 2))),
         *_list(_("Openings"), doors, (_("which"), _("times")), frozenset((0,))),
     ]
+
+
+def _correction(one: Figures) -> str:
+    return correction_text({key: value for key, value in one.items() if value is not None})
 
 
 def _identity(figures: Figures) -> list[Block]:

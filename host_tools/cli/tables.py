@@ -243,8 +243,9 @@ def _field(name: str, key: str, kind: str, words: list[str]) -> Any:
         if kind == "flag":
             return {"yes": True, "true": True, "no": False, "false": False}[words[0].lower()]
         if kind == "dice":
-            return [_whole(word) for word in (words if len(words) > 1 else words[0].split(","))]
+            return [_whole(word) for word in (words if len(words) > 1 else words[0].replace(",", " ").split())]
         if kind == "wagers":
+            words = words if len(words) > 1 else words[0].split()
             if len(words) % 2 or len(set(words[::2])) < len(words[::2]):
                 raise ValueError
             return {wager: _whole(cents) for wager, cents in zip(words[::2], words[1::2], strict=True)}

@@ -271,7 +271,8 @@ def test_the_command(tablectl: Tablectl, path: Path) -> None:
     write(path, "UPDATE rounds SET net = 1 WHERE number = 7")
     done = tablectl("audit")
     assert done.code == 1
-    _counts, _note, line = done.out.splitlines()
+    _counts, proof, _note, line = done.out.splitlines()
+    assert proof.startswith("table U1: not proved by its tags; head ")
     assert line.startswith("does not fit: table U1, event ")
     assert "round 7: the round's row: net is 1; its events say " in line
     done = tablectl("audit", "--json")

@@ -86,7 +86,8 @@ def test_dead_tags_show(tablectl: Tablectl, tmp_path: Path) -> None:
     )
     connection = sqlite3.connect(path)
     connection.execute(
-        "INSERT INTO events SELECT uid, id + 100000, 'void', boot, ticks, round, utc,"
+        "INSERT INTO events (uid, id, kind, boot, ticks, round, utc, body, link)"
+        " SELECT uid, id + 100000, 'void', boot, ticks, round, utc,"
         ' \'{"d":{"round":\' || round || \',"reason":"die_missing","missing":[2]}}\', link FROM events'
         " WHERE kind = 'opened' AND round % 5 = 0"
     )

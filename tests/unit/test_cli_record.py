@@ -20,7 +20,7 @@ from tests.unit.test_store import take_all, told
 
 @pytest.fixture
 def record(tmp_path: Path) -> Path:
-    """Three settled rounds and a void one of table T1, in the default place."""
+    """Three settled rounds and a void one of table U1, in the default place."""
     journal = tmp_path / "journal"
     journal.mkdir()
     desk = Desk(journal)
@@ -40,10 +40,10 @@ def record(tmp_path: Path) -> Path:
 def test_the_rounds_as_a_table(tablectl: Tablectl, record: Path) -> None:
     done = tablectl("rounds")
     heading, *rows = [re.split(r" {2,}", line.strip()) for line in done.out.splitlines()]
-    assert heading == ["round", "UTC", "table", "dice", "total", "shaker", "voids", "table's net"]
+    assert heading == ["round", "UTC", "table", "dice", "total", "shaker", "voids", "table's net", "corrected"]
     assert [row[0] for row in rows] == ["1", "2", "3", "4"]
-    assert rows[1] == ["2", "2026-05-17 20:00:00", "T1", "4", "«4»", "4", "12", "position 2", "+$6.00"]
-    assert rows[3] == ["4", "2026-05-17 20:00:00", "T1", "void", "the dealer", "1"]
+    assert rows[1] == ["2", "2026-05-17 20:00:00", "U1", "4", "«4»", "4", "12", "position 2", "+$6.00"]
+    assert rows[3] == ["4", "2026-05-17 20:00:00", "U1", "void", "the dealer", "1"]
     assert (done.code, done.err) == (0, "")
 
 
@@ -91,14 +91,14 @@ def test_several_tables_in_one_record(tablectl: Tablectl, record: Path, tmp_path
     desk.hello()
     desk.play([1, 1, 2])
     store = Store(record)
-    take_all(store, told(desk), "T2")
+    take_all(store, told(desk), "U2")
     store.close()
-    said = "round 1 is there for several tables; name one with --table: T1, T2"
+    said = "round 1 is there for several tables; name one with --table: U1, U2"
     assert tablectl("show", "1").refusal() == said
     assert tablectl("show", "1", "--json").refusal() == said
-    assert tablectl("show", "1", "--table", "T2", "--json").rows[0]["dice"] == [1, 1, 2]
-    assert {row["table"] for row in tablectl("rounds", "--json").rows} == {"T1", "T2"}
-    assert {row["table"] for row in tablectl("rounds", "--table", "T2", "--json").rows} == {"T2"}
+    assert tablectl("show", "1", "--table", "U2", "--json").rows[0]["dice"] == [1, 1, 2]
+    assert {row["table"] for row in tablectl("rounds", "--json").rows} == {"U1", "U2"}
+    assert {row["table"] for row in tablectl("rounds", "--table", "U2", "--json").rows} == {"U2"}
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)], ids=["plain", "json"])
@@ -111,9 +111,9 @@ def test_several_tables_in_one_record(tablectl: Tablectl, record: Path, tmp_path
         (("show",), "Missing argument 'NUMBER'."),
         (("rounds", "--last", "-1"), "Invalid value for '--last': -1 is not in the range"),
         (("rounds", "--lost", "1"), "No such option: --lost Did you mean --last?|No such option"),
-        (("show", "1", "--table", "T9"), 'there is no table "T9" in this record; there are T1'),
-        (("rounds", "--table", "NOPE"), 'there is no table "NOPE" in this record; there are T1'),
-        (("export", "-", "--table", "NOPE"), 'there is no table "NOPE" in this record; there are T1'),
+        (("show", "1", "--table", "T9"), 'there is no table "T9" in this record; there are U1'),
+        (("rounds", "--table", "NOPE"), 'there is no table "NOPE" in this record; there are U1'),
+        (("export", "-", "--table", "NOPE"), 'there is no table "NOPE" in this record; there are U1'),
         (
             ("rounds", "--since", "yesterday"),
             "Invalid value for '--since': \"yesterday\"; allowed: a date like 2026-05-17",
@@ -201,16 +201,16 @@ def test_a_damaged_row_is_one_clear_line(tablectl: Tablectl, tmp_path: Path) -> 
     with contextlib.closing(sqlite3.connect(path)) as base, base:
         base.execute(
             "insert into events (uid, id, kind, boot, ticks, round, utc, body, link)"
-            " values ('T1', 1, 'opened', 1, 1, 1, '2026-01-01', 'zz', '')"
+            " values ('U1', 1, 'opened', 1, 1, 1, '2026-01-01', 'zz', '')"
         )
         base.execute(
             "insert into rounds (uid, number, event, utc, status, shaker, voids, result)"
-            " values ('T1', 1, 1, '2026-01-01', 'settled', 0, 0, '{xx')"
+            " values ('U1', 1, 1, '2026-01-01', 'settled', 0, 0, '{xx')"
         )
-    assert tablectl("show", "1").refusal() == "round 1 of table T1 is damaged in the database; restore a copy"
-    assert tablectl("rounds").refusal() == "round 1 of table T1 is damaged in the database; restore a copy"
+    assert tablectl("show", "1").refusal() == "round 1 of table U1 is damaged in the database; restore a copy"
+    assert tablectl("rounds").refusal() == "round 1 of table U1 is damaged in the database; restore a copy"
     with contextlib.closing(sqlite3.connect(path)) as base, base:
         base.execute("update rounds set result = null")
     assert (
-        tablectl("show", "1", "--events").refusal() == "event 1 of table T1 is damaged in the database; restore a copy"
+        tablectl("show", "1", "--events").refusal() == "event 1 of table U1 is damaged in the database; restore a copy"
     )

@@ -83,7 +83,7 @@ def kept(tmp_path: Path, rows: Rows) -> Path:
 def audited(path: Path, keys: Any = None) -> Audit:
     store = Store(path)
     try:
-        return audit(store, [NJ], keys=KEYS if keys is None else keys)
+        return audit(store, [NJ], held=KEYS if keys is None else keys)
     finally:
         store.close()
 

@@ -172,6 +172,11 @@ def test_dice_sets_have_the_serials_that_the_table_tells(tmp_path: Path, tablect
 def test_rounds_as_csv_and_json_lines_and_parquet(tablectl: Tablectl, record: Path, tmp_path: Path) -> None:
     csv_file, jsonl, parquet = (tmp_path / name for name in ("out.csv", "out.jsonl", "out.parquet"))
     [told] = tablectl("export", str(csv_file), "--json").rows
+    heads = told.pop("heads")
+    assert [(one["table"], one["head"].partition(":")[0]) for one in heads] == [
+        (one["table"], str(one["event"])) for one in heads
+    ]
+    assert [one["table"] for one in heads] == [A, B]
     assert told == {
         "file": str(csv_file), "format": "csv", "rows": 180, "bytes": csv_file.stat().st_size,
         "sha256": hashlib.sha256(csv_file.read_bytes()).hexdigest(),

@@ -27,9 +27,12 @@ from dragoneye import journal, protocol, round
 from dragoneye.config import read_config
 from dragoneye.controller import Controller
 from dragoneye.journal import Journal
+from dragoneye.keys import Key
 from dragoneye.text import dumps
 
 ROOT = "/flash"
+# A table with keys: its lines are the longer ones.
+JOURNAL_KEY = Key(bytes(range(32)))
 
 
 class PowerCut(Exception):
@@ -124,7 +127,7 @@ class Desk:
             root = vfs.VfsLfs2(device, progsize=256)
             vfs.mount(root, ROOT)
             self.mounted = True
-            self.journal = host.journal = Journal(ROOT + "/journal", round.fold, round.initial)
+            self.journal = host.journal = Journal(ROOT + "/journal", round.fold, round.initial, JOURNAL_KEY)
             self.controller = Controller(
                 self.journal, self.pack, self.registry, self.config["eye"], {"lockout_ms": 0}, {"uid": "U1"}, "power", 0
             )
