@@ -1,8 +1,15 @@
-"""First of all: both motor inputs low, whatever ran before (a PWM slice outlives a soft reset)."""
+"""First of all: both motor inputs low, whatever ran before (a PWM slice outlives a soft reset).
 
-import json
+And no Ctrl-C: an exception here would leave the prompt, and main.py never run. It decides who may stop it.
+"""
 
-from machine import Pin
+import micropython
+
+micropython.kbd_intr(-1)
+
+import json  # noqa: E402
+
+from machine import Pin  # noqa: E402
 
 try:
     with open("/board.json") as file:

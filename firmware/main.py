@@ -5,21 +5,36 @@ is on trial there, with a number of tries: "b 3". Each start takes one; a firmwa
 out (dragoneye.installed), and when none is left, the other slot runs again. A slot counts only when all files of its
 manifest are there. This file and boot.py serve every firmware, so they change rarely, and each is replaced by a rename.
 
-Held at the start, the service key always leaves the prompt at once, with no watchdog armed. A restart for maintenance
-(the request `maintenance`) waits for a technician's Ctrl-C, with which mpremote begins, and then leaves the prompt for
-as long as it takes: a reset in the middle of a copy would leave half a firmware. Whoever asked and did not come finds
-the table running again. Nothing of this imports the package: it must work when the package does not.
+Held at the start, the service key always leaves the prompt at once, with no watchdog armed; the table's next start
+records that. A restart for maintenance (the request `maintenance`) waits for a technician's Ctrl-C, with which mpremote
+begins, and then leaves the prompt for as long as it takes: a reset in the middle of a copy would leave half a firmware.
+Whoever asked and did not come finds the table running again. Nothing of this imports the package: it must work when the
+package does not.
+
+A table whose configuration says `locked` has no other way in than that key: Ctrl-C is switched off before anything
+else, and whatever ends the program is a reset, never the prompt.
 """
 
-import json
-import os
-import select
-import sys
-import time
+import micropython
 
-import machine
-from machine import Pin
+# MicroPython switches Ctrl-C on for each file that it runs (shared/runtime/pyexec.c).
+micropython.kbd_intr(-1)
 
+import json  # noqa: E402
+import os  # noqa: E402
+import select  # noqa: E402
+import sys  # noqa: E402
+import time  # noqa: E402
+
+import machine  # noqa: E402
+from machine import Pin  # noqa: E402
+
+CTRL_C = 3
+CONFIG = "/config.json"
+# A byte for each start with the service key that no table has recorded yet.
+SERVICE = "/service"
+# The key's contact is shut for so many milliseconds: a spike shall not open a locked table.
+HELD_MS = 10
 MAINTENANCE = "/maintenance"
 MAINTENANCE_S = 600
 SLOT = "/slot"
@@ -28,15 +43,41 @@ OTHER = {"a": "b", "b": "a"}
 TRIAL_MS = 8388
 
 
+def is_locked():
+    """True when the configuration says `locked`, also one that is damaged elsewhere or cannot be read."""
+    try:
+        with open(CONFIG, "rb") as file:
+            return b'"locked":true' in b"".join(file.read().split())
+    except OSError as error:
+        # A table that was never configured is open.
+        return error.errno != 2
+    except Exception:
+        return True
+
+
 def service_key_held():
     """True while the service key's switch is closed (low)."""
     try:
         with open("/board.json") as file:
             number = json.load(file)["pins"]["service"]
-        return Pin(number, Pin.IN, Pin.PULL_UP).value() == 0
+        pin = Pin(number, Pin.IN, Pin.PULL_UP)
     except Exception:
         # No board data, or none that can be used: the reference design's pin.
-        return Pin(20, Pin.IN, Pin.PULL_UP).value() == 0
+        pin = Pin(20, Pin.IN, Pin.PULL_UP)
+    for _ in range(HELD_MS):
+        if pin.value():
+            return False
+        time.sleep_ms(1)
+    return True
+
+
+def note_service_key():
+    """Remember for the table's record that the key was used."""
+    try:
+        with open(SERVICE, "a") as file:
+            file.write("+")
+    except OSError:
+        pass
 
 
 def maintenance_was_asked_for():
@@ -133,19 +174,50 @@ def run_on_trial(left):
     machine.reset()
 
 
-if __name__ == "__main__":
-    if service_key_held():
-        print("service key held: the table does not start")
-    elif maintenance_was_asked_for():
+def start(locked):
+    """Run the firmware of the chosen slot, or wait for the technician who was announced."""
+    if maintenance_was_asked_for() and not locked:
         if technician_came():
             print("maintenance: the next reset starts the table")
-        else:
-            machine.reset()
+            return
+        machine.reset()
+    slot, left = choose_slot()
+    if slot:
+        sys.path.insert(0, "/" + slot)
+    if left is None:
+        run()
     else:
-        slot, left = choose_slot()
-        if slot:
-            sys.path.insert(0, "/" + slot)
-        if left is None:
-            run()
+        run_on_trial(left)
+
+
+def main():
+    """Start, and leave the prompt to whoever may have it: with the service key, or at a table that is not locked.
+
+    At another one whatever ends the program is a reset, a Ctrl-C among it that came before the first line.
+    """
+    held, locked = False, True
+    try:
+        held = service_key_held()
+        locked = is_locked()
+        if held:
+            note_service_key()
+        if held or not locked:
+            micropython.kbd_intr(CTRL_C)
+        if held:
+            print("service key held: the table does not start")
         else:
-            run_on_trial(left)
+            start(locked)
+    except BaseException as error:
+        if held or not locked:
+            raise
+        sys.print_exception(error)
+    if locked and not held:
+        try:
+            # Not at once, again and again.
+            time.sleep(1)
+        finally:
+            machine.reset()
+
+
+if __name__ == "__main__":
+    main()

@@ -32,6 +32,7 @@ COMMANDS = {
     "export": "record",
     "fairness": "fairness",
     "flash": "flash",
+    "keys": "keys",
     "maintenance": "maintenance",
     "monitor": "tables",
     "packs": "packs",

@@ -40,8 +40,16 @@ SCRIPT_S = 10.0
 BLINK_S = 3.0
 
 
-class RoundOpen(BadInput):
+class MayNotStop(BadInput):
     """The table may not be stopped now."""
+
+
+class RoundOpen(MayNotStop):
+    """A round is open."""
+
+
+class Locked(MayNotStop):
+    """A locked table lets nobody to the prompt but who has its service key."""
 
 
 class NoPrompt(BadInput):
@@ -69,11 +77,17 @@ def stop_table(port: str) -> Message | None:
 
     Returns what it said to hello; None when no table runs there, but the prompt answers or maintenance waits already.
 
-    Raises BadInput while a round is open, and LinkError when nothing answers.
+    Raises BadInput while a round is open or when the table is locked, and LinkError when nothing answers.
     """
     link = Link(SerialTransport(port), lambda record, chain, tag: False)
     try:
         table = link.hello(0, 0)
+        if table.get("locked"):
+            words = _(
+                "{port}: table {uid} is locked. Turn its service key on and press reset, then do the same again; turn "
+                "the key off and press reset afterwards"
+            )
+            raise Locked(words.format(port=port, uid=table.get("uid")))
         state = link.request("status")
         if state.get("state") not in MAY_STOP:
             words = _("{port}: a round is open, the table is {state}; finish it first")
@@ -130,6 +144,16 @@ u = os.uname()[4]
 if "RP2" in u:
     machine.mem32[(0x400d8000 if "RP2350" in u else 0x40058000) + 0x3000] = 1 << 30
 """
+_SERVICE_KEY = """
+import json
+from machine import Pin
+try:
+    with open("/board.json") as f:
+        n = json.load(f)["pins"]["service"]
+except Exception:
+    n = 20
+print(Pin(n, Pin.IN, Pin.PULL_UP).value())
+"""
 
 
 class BoardFiles:
@@ -163,7 +187,7 @@ class BoardFiles:
                     self.ran = self._asked() or self.ran
                 self._take()
                 return
-            except RoundOpen:
+            except MayNotStop:
                 raise
             except BadInput as error:
                 cut_short += isinstance(error, LinkClosed)
@@ -248,6 +272,10 @@ class BoardFiles:
             for name, content in files.items():
                 self._check("/" + name, content)
 
+    def service_key_is_on(self) -> bool:
+        """Whether the board's next start leaves the prompt, as its service key is on."""
+        return self.run(_SERVICE_KEY).strip() == b"0"
+
     def run(self, script: str) -> bytes:
         """Run a script on the board; what it printed. Raises BoardError with what ended it."""
         with self._told():
@@ -259,6 +287,12 @@ class BoardFiles:
     def _check(self, path: str, content: bytes) -> None:
         if self._prompt.fs_hashfile(path, "sha256") != hashlib.sha256(content).digest():
             raise BadInput(_("{port}: {file} on the board is not what was written").format(port=self.port, file=path))
+
+    def start(self, seconds: float = COME_BACK_S) -> Message | None:
+        """Reset the board; what its table says to hello, None where the service key keeps it at the prompt."""
+        held = self.service_key_is_on()
+        self.reset()
+        return None if held else wait_for_table(self.port, seconds)
 
     def reset(self, seconds: float | None = None) -> None:
         """A hard reset: the table starts as after power-on. The port goes with it; wait until it is back.

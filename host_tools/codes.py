@@ -77,6 +77,7 @@ EVENTS = {
     "test": "test mode was entered or left: set",
     "dice": "another dice set: serial, issued (UTC), hash of its tags, eye; found (true: at the start, not by request)",
     "door": "lid, tamper contact or service key: which, open",
+    "service": "the board was started with its service key held, into the prompt, since the last record: times",
     "stopped": "the controller's program ended by itself: why (maintenance, interrupted, or what went wrong)",
     "correction": "a round that is over was corrected: round, what, event (that settled it), why, dice or position and "
     "wagers",

@@ -166,6 +166,7 @@ class TableConfig(_Section):
         description="a pass that sees two faces of one die is done again with the next lower gain",
     )
     reader_irq: bool = Field(default=False, description="the readers' IRQ pins are wired")
+    locked: bool = Field(default=False, description="no way to the prompt but the service key held at the start")
     rules: Rules = Rules()
     dice: Dice | None = Field(default=None)
     settings: Settings = Settings()  # type: ignore[valid-type]
@@ -175,7 +176,7 @@ class TableConfig(_Section):
 
 
 # Entries that go to the device under the same name.
-SAME = ("name", "languages", "watchdog_ms", "readers", "gain_db", "reader_irq", "settings", "profile")
+SAME = ("name", "languages", "watchdog_ms", "readers", "gain_db", "reader_irq", "locked", "settings", "profile")
 
 
 def json_schema() -> dict[str, Any]:

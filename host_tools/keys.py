@@ -14,6 +14,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,6 @@ class Keys:
 
     def _keep(self, found: KeySet) -> None:
         """Put a set in the place of the one of its name."""
-        rows = [row for row in self._rows() if (row["uid"], row["key_id"]) != (found.uid, found.key_id)]
         row: dict[str, Any] = {"uid": found.uid, "key_id": found.key_id, "stored": found.stored}
         row["names"] = list(found.names)
         stored = {name: found.raw[name].hex() for name in found.names}
@@ -157,7 +157,10 @@ class Keys:
             row["keys"] = stored
         else:
             _asked(lambda ring: ring.set_password(SERVICE, _entry(row), json.dumps(stored)))
-        self._write([*rows, row])
+        rows = self._rows()
+        places = [place for place, one in enumerate(rows) if _entry(one) == _entry(row)]
+        at = places[0] if places else len(rows)
+        self._write([*rows[:at], row, *rows[at + 1 :]])
 
     # -- what is held ----------------------------------------------------------------------------------------------
 
@@ -206,12 +209,12 @@ class Keys:
 
     def forget(self, uid: str, key_id: str | None = None) -> int:
         """Remove a set of a table, or all of them; how many."""
-        kept, gone = [], []
+        kept: list[dict[str, Any]] = []
+        gone: list[dict[str, Any]] = []
         for row in self._rows():
             (gone if row["uid"] == uid and key_id in (None, row["key_id"]) else kept).append(row)
-        for row in gone:
-            if "keys" not in row:
-                _asked(lambda ring, entry=_entry(row): _delete(ring, entry))
+        for entry in [_entry(row) for row in gone if "keys" not in row]:
+            _asked(partial(_delete, entry))
         if gone:
             self._write(kept)
         return len(gone)
@@ -221,7 +224,7 @@ def _entry(row: Mapping[str, Any]) -> str:
     return f"{row['uid']}/{row['key_id']}"
 
 
-def _delete(ring: Any, entry: str) -> None:
+def _delete(entry: str, ring: Any) -> None:
     # One that is not there any more is gone.
     if ring.get_password(SERVICE, entry) is not None:
         ring.delete_password(SERVICE, entry)
@@ -334,8 +337,8 @@ class Ring:
         others = [row[1] for row in self._store().held() if row[0] == uid and row[1] != key_id]
         if others and (uid, key_id) not in self._found:
             words = _(
-                "table {uid}: this needs the key of its {needed}, of the set {key_id}; this computer has keys of an older "
-                "or another set ({others}): tablectl keys import FILE, with a file from where they were made"
+                "table {uid}: this needs the key of its {needed}, of the set {key_id}; this computer has keys of an "
+                "older or another set ({others}): tablectl keys import FILE, with a file from where they were made"
             )
             return words.format(uid=uid, needed=needed, key_id=key_id, others=", ".join(others))
         words = _(

@@ -241,13 +241,17 @@ class Link:
             # A technician's requests are those that put it right.
             if self._lost and roles != GOOD_FOR[TECHNICIAN]:
                 words = _(
-                    "table {uid} had keys, and now says that it has none: its flash was exchanged or emptied. Give it keys "
-                    "again (tablectl keys provision), or let this computer forget it: tablectl keys forget {uid}"
+                    "table {uid} had keys, and now says that it has none: its flash was exchanged or emptied. Give it "
+                    "keys again (tablectl keys provision), or let this computer forget it: tablectl keys forget {uid}"
                 )
                 raise BadInput(words.format(uid=uid))
             return bytes(protocol.seal(body))
+        key_id = self.table.get("key_id")
+        if key_id is None:
+            # Its keys are damaged: it says so itself.
+            return bytes(protocol.seal(body))
         chosen = (as_role,) if as_role in roles else roles
-        role, key = self._signer.key(uid, str(self.table.get("key_id")), chosen)
+        role, key = self._signer.key(uid, str(key_id), chosen)
         self._counter += 1
         return bytes(protocol.seal(signed(body, role, self._counter, key, uid, str(self.table.get("nonce")))))
 

@@ -672,6 +672,9 @@ class Bench:
             self._interrupt_at = None
         elif "kbd_intr" in message:
             self._interrupt_char = message["kbd_intr"]
+            if self._interrupt_char < 0:
+                # The board looks for the byte itself, and has not seen one in time.
+                self._interrupt_at = None
         elif "provisioned" in message:
             self._facts["provisioned"] = True
             write_atomically(self._facts_path, self._facts)

@@ -48,6 +48,8 @@ class Host:
         self._poll.register(receive, select.POLLIN)
         self._busy = False
         self._interrupted = False
+        # The board's own, which the bench hears of later.
+        self.interrupt_char = 3
         self._seen = 0
         self.started_us = ticks_us()
         self.boot = json.loads(self._in.readline())
@@ -101,7 +103,7 @@ class Host:
 
     def _handle(self, message):
         if "interrupt" in message:
-            self._interrupted = True
+            self._interrupted = self.interrupt_char >= 0
             self.send({"interrupted": 1})
             return
         answer = {"reply": message["id"]}
@@ -239,6 +241,7 @@ def make_micropython(host):
     shim = Module(micropython)
 
     def kbd_intr(char):
+        host.interrupt_char = char
         host.send({"kbd_intr": char})
 
     shim.kbd_intr = kbd_intr
@@ -352,11 +355,13 @@ def is_file(path):
 def run_file(name, firmware, names):
     """Run boot.py or main.py from the flash, or else from the firmware's sources. True: it ended without an error.
 
-    The rp2 port runs both in one namespace, prints what ends them, and takes SystemExit as a soft reset.
+    The rp2 port runs both in one namespace, prints what ends them, takes SystemExit as a soft reset, and switches
+    Ctrl-C on for each (shared/runtime/pyexec.c).
     """
     path = "/" + name if is_file("/" + name) else firmware + "/" + name
     if not is_file(path):
         return True
+    sys.modules["micropython"].kbd_intr(3)
     try:
         execfile(path, names)  # noqa: F821 - a builtin of the unix port
         return True
@@ -403,6 +408,7 @@ class Repl:
     def run(self, raw):
         self._say(self.RAW if raw else self.BANNER + ">>> ")
         self.raw = raw
+        sys.modules["micropython"].kbd_intr(3)
         line = bytearray()
         while True:
             try:

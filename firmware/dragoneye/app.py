@@ -49,6 +49,8 @@ PROVED_MS = 20000
 READERS_MS = 1000
 
 JOURNAL = "/journal"
+# A byte for each start with the service key (main.py).
+SERVICE = "/service"
 TASKS = ("input", "output", "table", "memory", "signals")
 
 
@@ -164,7 +166,7 @@ class App:
         # From here on a hang is a reset. What fails before leaves the prompt, for a technician to look at.
         self.board.watch(config.get("watchdog_ms", WATCHDOG_MS))
         self.console = Console()
-        journal = MeteredJournal(JOURNAL, round.fold, round.initial)
+        journal = MeteredJournal(JOURNAL, round.fold, round.initial, None if locks is None else locks[keys.JOURNAL])
         self.meters = {name: Meter(lambda: journal.meter.total_us) for name in TASKS}
         self.journal_meter = journal.meter
         self.signals = Signals(self.board.ring.pixels)
@@ -218,6 +220,16 @@ class App:
         heap.mark_modules_first()
         self.report(self.controller.table.lid, not self.board.lid.active)
         self.report(self.controller.table.tamper, not self.board.tamper.active)
+        self._note_service_key()
+
+    def _note_service_key(self):
+        """Record the starts with the service key, which main.py has counted, since the last one that was recorded."""
+        try:
+            times = os.stat(SERVICE)[6]
+        except OSError:
+            return
+        if self.controller.note_service(times, self.clock.now()):
+            os.remove(SERVICE)
 
     def _stats(self):
         return {
@@ -570,8 +582,8 @@ class App:
 def start():
     """Run the table until something ends it; the motor is off afterwards, whatever happened, and the record says why.
 
-    The armed watchdog then brings the table back, unless a reset comes first. Ctrl-C is not switched off
-    (micropython.kbd_intr): mpremote could not get in then, and a byte of noise costs the table no more than this.
+    The armed watchdog then brings the table back, unless a reset comes first. Ctrl-C ends it as well, but for a locked
+    table (main.py): mpremote could not get in else, and a byte of noise costs the table no more than this.
     """
     app = App()
     why = "returned"

@@ -62,6 +62,7 @@ _ENTRIES = (
     "readers",
     "gain_db",
     "reader_irq",
+    "locked",
 )
 # A board's parts: name -> (least, most), all of them needed.
 _PARTS = {
@@ -268,6 +269,8 @@ def read_config(path="/config.json", board="/board.json"):
         profile.check(config.get("profile", {}))
         check_watchdog(config.get("watchdog_ms", WATCHDOG_MS))
         check_readers(config)
+        if not isinstance(config.get("locked", False), bool):
+            raise BadInput("locked is %s; allowed: true or false" % show(config["locked"]))
     except BadInput:
         raise
     except KeyError as error:

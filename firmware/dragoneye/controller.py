@@ -196,7 +196,7 @@ class Controller:
             # One that is recorded as set may be cleared.
             known = self.journal.state["fault"]
             return room < LAST and (data["set"] or known is None or known["code"] != data["code"])
-        return kind in ("boot", "door", "fault", "stopped") and room < SCARCE
+        return kind in ("boot", "door", "fault", "service", "stopped") and room < SCARCE
 
     def _need_room(self, least):
         if self.journal.room < least:
@@ -212,6 +212,15 @@ class Controller:
         self._broken = words
         self.table.standing["JOURNAL"] = words
         self.table.set_fault("JOURNAL", words, self._now)
+
+    def note_service(self, times, now):
+        """The board was started so often with its service key held, into the prompt. True when that is recorded."""
+        self._now = now
+        try:
+            return self._record("service", {"times": times}) > 0
+        except OSError as error:
+            self._refused(error)
+            return False
 
     def stopped(self, why, now):
         """The program is about to end: record why. The journal refuses in silence; then the next boot tells."""

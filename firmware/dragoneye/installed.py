@@ -17,7 +17,7 @@ CHUNK = 1024
 FILES_MAX = 250
 ROWS_MAX = 10
 # What changes by itself, and never runs.
-_STATE = ("/slot", "/slot.new", "/maintenance")
+_STATE = ("/slot", "/slot.new", "/maintenance", "/service")
 _RECORDS = "/journal/"
 
 

@@ -78,6 +78,7 @@ class PortPlace:
         self.folder = Path()
         self.held: Pack | None = None
         self._board: BoardFiles | None = None
+        self._key_is_on = False
 
     def _open(self) -> BoardFiles:
         if self._board is None:
@@ -101,7 +102,10 @@ class PortPlace:
             words = _("{port}: the dice set that was registered on the table stays in use, not the file's dice")
             click.echo(words.format(port=self.where), err=True)
         told = self._start()
-        if told is None:
+        if self._key_is_on:
+            words = _("{port}: written; turn the service key off and press reset, and the table runs with it")
+            click.echo(words.format(port=self.where), err=True)
+        elif told is None:
             click.echo(_("{port}: written; no table runs there until the next reset").format(port=self.where), err=True)
         elif told != (digest(files[CONFIG_FILE]) if "dice" in data else ""):
             # A table that has a fault with its configuration tells no hash.
@@ -115,9 +119,10 @@ class PortPlace:
         board, self._board = self._board, None
         if board is None:
             return None
+        self._key_is_on = board.service_key_is_on()
         board.reset()
         board.close()
-        return str(wait_for_table(self.where).get("config_hash")) if board.ran else None
+        return str(wait_for_table(self.where).get("config_hash")) if board.ran and not self._key_is_on else None
 
     def close(self) -> None:
         self._start()

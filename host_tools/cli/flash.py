@@ -39,6 +39,7 @@ def flash(port: str | None, board: str | None, dry_run: bool, as_json: bool) -> 
     with BoardFiles(place, insist=True) as files:
         try:
             flashing = work.prepare(files, board)
+            key_is_on = files.service_key_is_on()
             if not as_json:
                 _introduce(flashing, place)
             if dry_run:
@@ -52,6 +53,15 @@ def flash(port: str | None, board: str | None, dry_run: bool, as_json: bool) -> 
             raise
         files.reset()
     if dry_run:
+        return
+    if key_is_on:
+        if as_json:
+            print_json(_row(flashing, place, None))
+        else:
+            words = _(
+                "{port}: copied; turn the service key off and press reset, and build {build} runs from slot {slot}"
+            )
+            console().print(words.format(port=place, build=flashing.build.name, slot=flashing.plan.slot))
         return
     told = work.start(place, flashing.build)
     if as_json:

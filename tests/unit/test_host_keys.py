@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from keyring import backend, errors
 
-from dragoneye.keys import NAMES, name_of
+from dragoneye.keys import NAMES, Key, name_of
 from host_tools import keys
 from host_tools.keys import Keys, KeysError, made
 
@@ -23,10 +23,10 @@ KEY_ID = name_of(RAW["journal"])
 class MemoryRing(backend.KeyringBackend):
     """A system's keyring."""
 
-    priority = 5  # type: ignore[assignment]
+    priority = 5
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.kept: dict[tuple[str, str], str] = {}
         self.locked = False
 
@@ -106,7 +106,7 @@ def test_of_an_old_set_only_the_journal_key_is_kept(place: MemoryRing | None) ->
     }
     journal = Keys().journal_keys("U1")
     assert sorted(journal) == sorted([KEY_ID, name_of(old["journal"])])
-    assert journal[name_of(old["journal"])].mac(b"head") == keys.Key(old["journal"]).mac(b"head")
+    assert journal[name_of(old["journal"])].mac(b"head") == Key(old["journal"]).mac(b"head")
     if place is not None:
         assert not any(old["dealer"].hex() in text for text in place.kept.values())
 

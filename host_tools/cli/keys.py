@@ -1,0 +1,221 @@
+"""`tablectl keys`: who may ask a table for what, and whose record it keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dragoneye.errors import BadInput
+from dragoneye.keys import NAMES, PATH, name_of
+from host_tools import keys as work
+from host_tools.cli.output import console, json_option, print_json, table
+from host_tools.cli.tables import port_option
+from host_tools.i18n import _
+from host_tools.link import Message
+
+# What reads as a table's unique id.
+_LOOK = """
+import machine, os
+from binascii import hexlify
+try:
+    there = os.stat({path!r})[6] >= 0
+except OSError:
+    there = False
+print(hexlify(machine.unique_id()).decode().upper(), int(there))
+"""
+
+
+@click.group()
+def keys() -> None:
+    """A table's keys: with them only signed requests are done, and its record is tagged.
+
+    There are four: the dealer's, the supervisor's, the technician's and the journal's. They are made here, copied to
+    the table over the cable, kept in this computer's keyring (or in a private file), and never shown; no table gives
+    them out.
+    """
+
+
+@keys.command()
+@port_option
+@json_option
+def provision(port: str, as_json: bool) -> None:
+    """Give a table its first keys; between rounds."""
+    _renew(port, False, as_json)
+
+
+@keys.command()
+@port_option
+@json_option
+def rotate(port: str, as_json: bool) -> None:
+    """Give a table new keys in place of its old ones; between rounds.
+
+    The old roles' keys are forgotten here; the old journal key is kept, for what the table recorded under it. Where
+    the technician's key is lost, turn the table's service key on and press reset first.
+    """
+    _renew(port, True, as_json)
+
+
+def _renew(port: str, again: bool, as_json: bool) -> None:
+    from host_tools.board_files import BoardFiles
+
+    store = work.Keys()
+    # Before the table is stopped: what cannot be kept here shall not be there either.
+    store.held()
+    with BoardFiles(port) as files:
+        uid, there = files.run(_LOOK.format(path=PATH)).decode().split()
+        try:
+            if int(there) and not again:
+                words = _("{port}: table {uid} has keys already; `tablectl keys rotate` gives it new ones")
+                raise BadInput(words.format(port=port, uid=uid))
+            if again and not int(there):
+                words = _("{port}: table {uid} has no keys yet; `tablectl keys provision` gives it some")
+                raise BadInput(words.format(port=port, uid=uid))
+            raw = work.made()
+            key_id = name_of(raw["journal"])
+            # First here: whatever happens then, the table has no keys that nobody holds.
+            found = store.add(uid, key_id, raw)
+            files.write({PATH.lstrip("/"): work.file_of(raw)})
+        except BaseException:
+            files.reset()
+            raise
+        told = files.start()
+    if told is not None:
+        _check(told, port, uid, key_id)
+        store.retire(uid, key_id)
+    _tell(found, told, port, as_json)
+
+
+def _check(told: Message, port: str, uid: str, key_id: str) -> None:
+    """Raise BadInput unless the table runs with these keys."""
+    if told.get("key_id") != key_id:
+        words = _("{port}: table {uid} does not use its new keys; its firmware may be too old for keys: tablectl flash")
+        raise BadInput(words.format(port=port, uid=uid))
+
+
+def _tell(found: work.KeySet, told: Message | None, port: str, as_json: bool) -> None:
+    where = next(row[4] for row in work.Keys().held() if row[:2] == (found.uid, found.key_id))
+    if as_json:
+        print_json(
+            {
+                "table": found.uid,
+                "port": port,
+                "key_id": found.key_id,
+                "in": "keyring" if where else "file",
+                "runs": told is not None,
+            }
+        )
+        return
+    out = console()
+    place = _("this computer's keyring") if where else str(work.default_path())
+    words = _("table {uid} has the keys {key_id}; they are in {place}")
+    out.print(words.format(uid=found.uid, key_id=found.key_id, place=place), markup=False)
+    out.print(
+        _("for another computer: tablectl keys export --table {uid} --role ROLE FILE").format(uid=found.uid),
+        markup=False,
+    )
+    if told is None:
+        out.print(_("{port}: turn the service key off and press reset, and the table starts").format(port=port))
+    elif not told.get("locked"):
+        words = _(
+            "the table is not locked: whoever has its cable can read its keys. `locked = true` in its configuration"
+        )
+        out.print(words, markup=False)
+
+
+@keys.command(name="list")
+@json_option
+def list_keys(as_json: bool) -> None:
+    """Which keys this computer holds."""
+    held = work.Keys().held()
+    if as_json:
+        for row in work.sets_of(held):
+            print_json(row)
+        return
+    if not held:
+        console().print(_("this computer holds no keys; `tablectl keys provision` or `import` gets some"))
+        return
+    rows = table(_("table"), _("set"), _("since"), _("keys"), _("kept in"))
+    for uid, key_id, since, names, in_ring in held:
+        rows.add_row(uid, key_id, since, ", ".join(_(name) for name in names), _("keyring") if in_ring else _("file"))
+    console().print(rows)
+
+
+def _one_set(uid: str, key_id: str | None) -> work.KeySet:
+    """The table's set of this name, or its newest that has a role's key."""
+    rows = [row for row in work.Keys().held() if row[0] == uid and key_id in (None, row[1])]
+    rows = [row for row in rows if row[3] != ("journal",)] or rows
+    found = work.Keys().find(uid, rows[-1][1]) if rows else None
+    if found is None:
+        known = sorted({row[0] for row in work.Keys().held()})
+        words = _("this computer holds no such keys of table {uid}; it holds keys of: {known}")
+        raise BadInput(words.format(uid=uid, known=", ".join(known) or _("none")))
+    return found
+
+
+@keys.command()
+@click.option("--table", "uid", required=True, help="The table's unique id.")
+@click.option(
+    "--role",
+    "names",
+    type=click.Choice(NAMES),
+    multiple=True,
+    required=True,
+    help="Whose key goes into the file; as often as needed.",
+)
+@click.option("--set", "key_id", help="The set's name (default: the newest).")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@json_option
+def export(uid: str, names: tuple[str, ...], key_id: str | None, file: Path, as_json: bool) -> None:
+    """Write keys to a new private FILE, for `import` on another computer; delete it there and here afterwards.
+
+    A dealer's station needs no more than the dealer's key.
+    """
+    found = _one_set(uid, key_id)
+    work.export_file(found, names, file)
+    if as_json:
+        print_json({"table": uid, "key_id": found.key_id, "keys": list(names), "file": str(file)})
+        return
+    words = _(
+        "{path}: keys of table {uid}: {names}. Whoever has this file can sign with them: delete it when it is imported"
+    )
+    told = ", ".join(_(name) for name in names)
+    console().print(words.format(path=file, uid=uid, names=told), markup=False)
+
+
+@keys.command(name="import")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@json_option
+def import_keys(file: Path, as_json: bool) -> None:
+    """Take in the keys of a FILE that `export` wrote."""
+    uid, key_id, raw = work.import_file(file)
+    found = work.Keys().add(uid, key_id, raw)
+    if as_json:
+        print_json({"table": uid, "key_id": key_id, "keys": list(found.names)})
+        return
+    words = _("table {uid}: this computer holds the keys {key_id} of: {names}. Delete {path} now")
+    told = ", ".join(_(name) for name in found.names)
+    console().print(words.format(uid=uid, key_id=key_id, names=told, path=file), markup=False)
+
+
+@keys.command()
+@click.argument("uid")
+@click.option("--set", "key_id", help="One set of keys only (default: all of the table's).")
+@click.option("--yes", is_flag=True, help="Also journal keys, without which tags of the record are checked no more.")
+@json_option
+def forget(uid: str, key_id: str | None, yes: bool, as_json: bool) -> None:
+    """Remove a table's keys from this computer; the table keeps them."""
+    store = work.Keys()
+    rows = [row for row in store.held() if row[0] == uid and key_id in (None, row[1])]
+    if not rows:
+        _one_set(uid, key_id)
+    if not yes and any("journal" in row[3] for row in rows):
+        words = _(
+            "table {uid}: its journal key would be lost, by which its record is checked; say --yes if it shall be"
+        )
+        raise BadInput(words.format(uid=uid))
+    count = store.forget(uid, key_id)
+    if as_json:
+        print_json({"table": uid, "forgotten": count})
+        return
+    console().print(_("table {uid}: {count} sets of keys were forgotten").format(uid=uid, count=count))
