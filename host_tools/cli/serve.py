@@ -24,11 +24,11 @@ from host_tools.cli.tiles import house_way_option
 from host_tools.i18n import _
 from host_tools.rules import clauses, houseway
 from host_tools.store import Store, default_path
-from host_tools.web.access import ROLES, Pins, role_name
+from host_tools.web.access import ROLES, Pins, is_loopback, role_name
 from host_tools.web.app import Web
 from host_tools.web.console import Console
 from host_tools.web.hub import PATIENCE_S, Hub
-from host_tools.web.server import Server, is_loopback, listen
+from host_tools.web.server import Server, listen, tls_context
 
 
 @contextlib.contextmanager
@@ -106,6 +106,10 @@ def _told_to_end() -> Iterator[None]:
 @click.option("--virtual", is_flag=True, help="A virtual table instead of one on a port.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--http", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Port to listen on.")
+@click.option(
+    "--tls-cert", type=click.Path(path_type=Path), help="TLS with this certificate (PEM, with those above it)."
+)
+@click.option("--tls-key", type=click.Path(path_type=Path), help="The certificate's key (PEM, without a passphrase).")
 @click.option("--name", "names", multiple=True, help="A name that this machine is reached by; more than once for more.")
 @click.option("--pack", help="Rule pack, where it is none of nj, pr, ca: the path of your own .json file.")
 @house_way_option(default="foxwoods")
@@ -120,6 +124,8 @@ def serve(
     virtual: bool,
     host: str,
     http: int,
+    tls_cert: Path | None,
+    tls_key: Path | None,
     names: tuple[str, ...],
     pack: str | None,
     house_way: str,
@@ -136,6 +142,9 @@ def serve(
     if set_pin is not None:
         _set_pin(known, set_pin)
         return
+    if (tls_cert is None) != (tls_key is None):
+        raise BadInput(_("give --tls-cert and --tls-key together"))
+    tls = tls_context(tls_cert, tls_key) if tls_cert and tls_key else None
     chosen = load(pack) if pack is not None else None
     houseway.load(house_way)
     with contextlib.ExitStack() as stack:
@@ -147,12 +156,12 @@ def serve(
         hub.start()
         if virtual:
             known = _made_up(known, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoneye-"))))
-        _tell(host, listener, known)
+        _tell(host, listener, known, tls is not None)
         text = clauses.of_pack(pack or str(hub.snapshot.table["pack"]))
         desk = Console(hub, lid, bool(text.signals), house_way)
         web = Web(hub, known, desk, fairness_of(store), frozenset(map(str.lower, (host, *names))))
         with _told_to_end():
-            Server(web).run(sockets=[listener])
+            Server(web, tls).run(sockets=[listener])
 
 
 def fairness_of(store: Store) -> Callable[[str, int], str]:
@@ -167,15 +176,18 @@ def fairness_of(store: Store) -> Callable[[str, int], str]:
     return made
 
 
-def _tell(host: str, listener: socket.socket, pins: Pins) -> None:
+def _tell(host: str, listener: socket.socket, pins: Pins, encrypted: bool) -> None:
     """Where it is served, and what is missing for it to be used safely."""
     if not is_loopback(host):
-        words = _("warning: {host} can be reached from other machines, and nothing is encrypted").format(host=host)
-        click.echo(words, err=True)
+        words = _("warning: {host} can be reached from other machines")
+        if not encrypted:
+            words = _("warning: {host} can be reached from other machines, and nothing is encrypted")
+        click.echo(words.format(host=host), err=True)
     address, number = listener.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address
-    click.echo(_("display: http://{host}:{port}/").format(host=shown, port=number))
+    url = f"{'https' if encrypted else 'http'}://{shown}:{number}/"
+    click.echo(_("display: {url}").format(url=url))
     if pins.roles:
-        click.echo(_("console: http://{host}:{port}/dealer").format(host=shown, port=number))
+        click.echo(_("console: {url}").format(url=url + "dealer"))
     else:
         click.echo(_("console: no PIN is set; set one with `tablectl serve --set-pin dealer`"), err=True)

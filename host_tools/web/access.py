@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import json
 import secrets
 import time
@@ -25,8 +26,9 @@ MAY = {
     SUPERVISOR: (ANYONE, DEALER, SUPERVISOR),
     TECHNICIAN: (ANYONE, TECHNICIAN),
 }
-# Seconds without an action after which a session is over.
+# Seconds without an action after which a session is over, and after which it is over anyhow.
 IDLE_S = {DEALER: 12 * 3600.0, SUPERVISOR: 15 * 60.0, TECHNICIAN: 15 * 60.0}
+LIFE_S = {DEALER: 24 * 3600.0, SUPERVISOR: 12 * 3600.0, TECHNICIAN: 12 * 3600.0}
 
 PIN_MIN, PIN_MAX = 4, 64
 # scrypt's cost: about 50 ms and 16 MiB for each look at a PIN.
@@ -35,6 +37,8 @@ _N, _R, _P = 1 << 14, 8, 1
 FREE_TRIES, FREE_TRIES_ALL = 5, 50
 FIRST_WAIT_S, LAST_WAIT_S = 30.0, 900.0
 _ADDRESSES_MAX = 1000
+# Actions of a session at once, and a second from then on: more than any hand can do.
+BURST, PACE = 60, 10.0
 _ENDED_MAX = 10_000
 
 
@@ -143,12 +147,36 @@ class Limiter:
         self._known.pop(address, None)
 
 
+class Pace:
+    """How many actions a session may do: BURST at once, then PACE a second."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        # session -> (actions that it has left, as of this time)
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, sid: str) -> bool:
+        """Whether the session may do one more now; then that is counted."""
+        now = self._now()
+        left, since = self._left.pop(sid, (float(BURST), now))
+        left = min(float(BURST), left + (now - since) * PACE)
+        may = left >= 1.0
+        self._left[sid] = (left - 1.0 if may else left, now)
+        while len(self._left) > _ADDRESSES_MAX:
+            self._left.popitem(last=False)
+        return may
+
+
 @dataclass(frozen=True)
 class Session:
-    """Somebody who gave a role's PIN; `csrf` must come back with everything that is asked for."""
+    """Somebody who gave a role's PIN at `begun` (whole seconds of the world's clock).
+
+    `csrf` must come back with everything that is asked for.
+    """
 
     sid: str
     role: str
+    begun: int
     csrf: str
 
 
@@ -164,18 +192,18 @@ class Sessions:
     def _sign(self, *parts: str) -> str:
         return hmac.new(self._pins.secret, "\0".join(parts).encode(), hashlib.sha256).hexdigest()
 
-    def _cookie(self, sid: str, role: str) -> str:
-        seen = str(int(self._now()))
-        return f"{role}.{sid}.{seen}." + self._sign("session", role, sid, seen, self._pins.mark(role))
+    def _cookie(self, sid: str, role: str, begun: int) -> str:
+        parts = (role, sid, str(begun), str(int(self._now())))
+        return ".".join((*parts, self._sign("session", *parts, self._pins.mark(role))))
 
     def begin(self, role: str) -> str:
         """The cookie of a new session."""
-        return self._cookie(secrets.token_urlsafe(16), role)
+        return self._cookie(secrets.token_urlsafe(16), role, int(self._now()))
 
     def renew(self, session: Session) -> str:
         """The cookie again, after an action."""
         self._note(session.sid)
-        return self._cookie(session.sid, session.role)
+        return self._cookie(session.sid, session.role, session.begun)
 
     def _note(self, sid: str) -> None:
         self._seen[sid] = self._now()
@@ -186,17 +214,17 @@ class Sessions:
     def find(self, cookie: str) -> Session | None:
         """The session of a cookie; None when it is none of ours, over, or the role's PIN has changed."""
         parts = cookie.split(".")
-        if len(parts) != 4 or parts[0] not in self._pins.roles or not (parts[2].isascii() and parts[2].isdigit()):
+        if len(parts) != 5 or parts[0] not in self._pins.roles:
             return None
-        role, sid, seen, signature = parts
-        wanted = self._sign("session", role, sid, seen, self._pins.mark(role))
+        role, sid, begun, seen, signature = parts
+        wanted = self._sign("session", role, sid, begun, seen, self._pins.mark(role))
         # As bytes: a text with other letters than ASCII is refused with an exception.
         if not hmac.compare_digest(signature.encode("utf-8", "replace"), wanted.encode()):
             return None
-        last = max(float(seen), self._seen.get(sid, 0.0))
-        if sid in self._ended or not 0 <= self._now() - last < IDLE_S[role]:
+        last, now = max(float(seen), self._seen.get(sid, 0.0)), self._now()
+        if sid in self._ended or not (0 <= now - last < IDLE_S[role] and now - int(begun) < LIFE_S[role]):
             return None
-        return Session(sid, role, self._sign("csrf", sid))
+        return Session(sid, role, int(begun), self._sign("csrf", sid))
 
     def end(self, session: Session) -> None:
         """The session is over."""
@@ -209,3 +237,11 @@ class Sessions:
 def checked_pin(value: Any) -> str:
     """A PIN as it came from a browser, or an empty text."""
     return value if isinstance(value, str) and value.isprintable() else ""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server there, or who asks from there is on this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import ipaddress
 import json
 import math
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ from host_tools.diceset import utc_now
 from host_tools.i18n import LANGUAGES, _, language, speaking
 from host_tools.store import StoreError
 from host_tools.web import pages, view
-from host_tools.web.access import ROLES, Limiter, Pins, Session, Sessions, checked_pin
+from host_tools.web.access import ROLES, Limiter, Pace, Pins, Session, Sessions, checked_pin, is_loopback
 from host_tools.web.channel import Channel
 from host_tools.web.console import Console, actions, watched
 from host_tools.web.hub import Hub, Snapshot
@@ -39,6 +41,10 @@ from host_tools.web.hub import Hub, Snapshot
 STATIC = Path(__file__).parent / "static"
 # Displays and consoles at once; each holds a connection and no more.
 WATCHERS_MAX = 500
+# Of one address that is not this computer's, which may be a proxy before many.
+WATCHERS_PER_ADDRESS = 32
+# PINs that wait to be looked at, one after the other.
+LOOKS_MAX = 8
 # Bytes of what a page sends at most.
 BODY_MAX = 64 << 10
 COOKIE = "dragoneye"
@@ -57,6 +63,8 @@ HEADERS = {
     "cache-control": "no-store",
 }
 _STILL = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+# Where it came over TLS: from now on for a year nothing else.
+HSTS = "max-age=31536000"
 
 
 def language_of(request: Request) -> str:
@@ -95,6 +103,8 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                if scope.get("scheme") == "https":
+                    headers.setdefault("strict-transport-security", HSTS)
             await send(message)
 
         if not self._known(Headers(scope=scope).get("host", "")):
@@ -104,10 +114,21 @@ class Guard:
         await self._app(scope, receive, guarded)
 
     def _known(self, host: str) -> bool:
-        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-        name = name.strip("[]").lower()
-        # An address is never a name that somebody else's server could have pointed here.
-        return name in self._names or name.replace(".", "").isdigit() or ":" in name
+        if host.startswith("["):
+            name, end, port = host[1:].partition("]")
+            port = port.removeprefix(":") if end else "no end"
+        else:
+            name, _colon, port = host.partition(":")
+        if port and not (port.isascii() and port.isdigit()):
+            return False
+        if name.lower() in self._names:
+            return True
+        try:
+            # An address is never a name that somebody else's server could have pointed here.
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
 
 
 class Web:
@@ -134,8 +155,11 @@ class Web:
         self._console = console
         self._sessions = Sessions(pins)
         self._limiter = Limiter()
+        self._pace = Pace()
         # One PIN at a time: each look at one takes memory and time.
         self._looking = asyncio.Lock()
+        self._looks = 0
+        self._watching: Counter[str] = Counter()
         self.channel = Channel(self._render)
         self.app = Starlette(
             routes=[
@@ -185,11 +209,24 @@ class Web:
 
     def stream(self, request: Request, kind: str, still: Callable[[], bool] = lambda: True) -> Response:
         """The views of a kind, DISPLAY or a role, as server-sent events."""
-        spoken = language_of(request)
-        if self.channel.watchers >= WATCHERS_MAX:
+        spoken, address = language_of(request), _address(request)
+        too_many = self._watching[address] >= WATCHERS_PER_ADDRESS and not is_loopback(address)
+        if too_many or self.channel.watchers >= WATCHERS_MAX:
             with speaking(spoken):
                 return JSONResponse({"error": _("too many screens watch this table")}, 503)
-        return StreamingResponse(self.channel.stream((kind, spoken), still), media_type="text/event-stream")
+
+        async def counted() -> AsyncIterator[bytes]:
+            self._watching[address] += 1
+            try:
+                async with aclosing(self.channel.stream((kind, spoken), still)) as frames:
+                    async for frame in frames:
+                        yield frame
+            finally:
+                self._watching[address] -= 1
+                if not self._watching[address]:
+                    del self._watching[address]
+
+        return StreamingResponse(counted(), media_type="text/event-stream")
 
     async def display(self, request: Request) -> Response:
         """The table's display."""
@@ -205,8 +242,9 @@ class Web:
     def _session(self, request: Request) -> Session | None:
         return self._sessions.find(request.cookies.get(COOKIE, ""))
 
-    def _with_cookie(self, response: Response, cookie: str) -> Response:
-        response.set_cookie(COOKIE, cookie, path="/dealer", httponly=True, samesite="strict")
+    def _with_cookie(self, request: Request, response: Response, cookie: str) -> Response:
+        secure = request.url.scheme == "https"
+        response.set_cookie(COOKIE, cookie, path="/dealer", httponly=True, samesite="strict", secure=secure)
         return response
 
     async def dealer(self, request: Request) -> Response:
@@ -216,7 +254,7 @@ class Web:
             if session is None:
                 return HTMLResponse(pages.login_page(self._pins.roles))
             page = pages.dealer_page(session.role, session.csrf, actions(session.role), self._console.lid is not None)
-            return self._with_cookie(HTMLResponse(page), self._sessions.renew(session))
+            return self._with_cookie(request, HTMLResponse(page), self._sessions.renew(session))
 
     async def dealer_events(self, request: Request) -> Response:
         """What the console shows, as it changes."""
@@ -239,17 +277,26 @@ class Web:
             role, pin = asked.get("role"), checked_pin(asked.get("pin"))
             if role not in ROLES:
                 return JSONResponse({"error": _("there is no such role")}, 400)
-            address = request.client.host if request.client else ""
-            async with self._looking:
-                wait = self._limiter.wait(address)
-                if wait:
-                    words = _("too many wrong PINs; wait {seconds} s").format(seconds=math.ceil(wait))
-                    return JSONResponse({"error": words}, 429, {"retry-after": str(math.ceil(wait))})
-                if not await asyncio.to_thread(self._pins.check, role, pin):
-                    self._limiter.wrong(address)
-                    return JSONResponse({"error": _("wrong PIN")}, 403)
-                self._limiter.right(address)
-            return self._with_cookie(JSONResponse({"ok": True}), self._sessions.begin(role))
+            address = _address(request)
+            if self._looks >= LOOKS_MAX:
+                return JSONResponse({"error": _("too many log in at once; try again")}, 429, {"retry-after": "1"})
+            self._looks += 1
+            try:
+                async with self._looking:
+                    wait = self._limiter.wait(address)
+                    if wait:
+                        words = _("too many wrong PINs; wait {seconds} s").format(seconds=math.ceil(wait))
+                        return JSONResponse({"error": words}, 429, {"retry-after": str(math.ceil(wait))})
+                    if not await asyncio.to_thread(self._pins.check, role, pin):
+                        self._limiter.wrong(address)
+                        return JSONResponse({"error": _("wrong PIN")}, 403)
+                    self._limiter.right(address)
+            finally:
+                self._looks -= 1
+            before = self._session(request)
+            if before is not None:
+                self._sessions.end(before)
+            return self._with_cookie(request, JSONResponse({"ok": True}), self._sessions.begin(role))
 
     async def logout(self, request: Request) -> Response:
         """End the session."""
@@ -264,8 +311,10 @@ class Web:
         """{"key", "do", "step", "fields"}: do something at the table, see Console.act."""
         with speaking(language_of(request)):
             session, asked = await self._asked(request)
+            if not self._pace.take(session.sid):
+                return JSONResponse({"error": _("too many actions at once; wait a second")}, 429, {"retry-after": "1"})
             status, answer = await self._console.act(session, asked)
-            return self._with_cookie(JSONResponse(answer, status), self._sessions.renew(session))
+            return self._with_cookie(request, JSONResponse(answer, status), self._sessions.renew(session))
 
     async def fairness(self, request: Request) -> Response:
         """What the table's rolls say of the dice that are on it."""
@@ -295,6 +344,10 @@ class Web:
         if not hmac.compare_digest(request.headers.get("x-csrf", "").encode(), session.csrf.encode()):
             raise HTTPException(403, _("this does not come from the console's own page; load it again"))
         return session, asked
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 async def _posted(request: Request) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 # A comment keeps the connection known to be alive, on both sides.
@@ -43,7 +43,7 @@ class Channel:
             self._frames[key] = f"id: {self._version}\ndata: {text}\n\n".encode()
         return self._frames[key]
 
-    async def stream(self, key: Any, still: Callable[[], bool] = lambda: True) -> AsyncIterator[bytes]:
+    async def stream(self, key: Any, still: Callable[[], bool] = lambda: True) -> AsyncGenerator[bytes, None]:
         """The frames for one watcher until it goes, the channel is closed, or `still()` is no longer true."""
         self.watchers += 1
         try:

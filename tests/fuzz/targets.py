@@ -196,9 +196,9 @@ def make_link(folder: Path) -> Run:
                 pass
             lines.append(framed(b"5 " + body))
 
-        def on_event(record: dict[str, Any], link: str) -> bool:
+        def on_event(record: dict[str, Any], link: str, tag: str) -> bool:
             nonlocal took
-            taken = store.take(uid, record, link, 1)
+            taken = store.take(uid, record, link, 1, tag)
             took += taken
             return taken
 
@@ -719,7 +719,7 @@ def make_web(folder: Path) -> Run:
         board = Board(LASTING[state % len(LASTING)], store)
         cost, access._N = access._N, 2
         try:
-            web = app.Web(board, pins, Console(board), frozenset())  # type: ignore[arg-type]
+            web = app.Web(board, pins, Console(board), lambda *_: "")  # type: ignore[arg-type]
             role = (None, *access.ROLES)[who % 4]
             right = not who & 4
             path = _ROUTES[route % len(_ROUTES)]
@@ -814,7 +814,7 @@ def make_cookie(folder: Path) -> Run:
             found = sessions.find(cookie)
             assert found is None or cookie == good
         forged = good.split(".")
-        for place in range(4):
+        for place in range(len(forged)):
             parts = [*forged[:place], text, *forged[place + 1 :]]
             assert sessions.find(".".join(parts)) is None or parts == forged
         found = sessions.find(good)
@@ -825,7 +825,7 @@ def make_cookie(folder: Path) -> Run:
 
 
 def cookie_seeds() -> list[bytes]:
-    return [b"supervisor", b"dealer.x.1000.00", b"2000", b"\xb2", b"1000.0", b"....", b"dealer"]
+    return [b"supervisor", b"dealer.x.1000.1000.00", b"2000", b"\xb2", b"1000.0", b"....", b"dealer"]
 
 
 TARGETS: dict[str, Target] = {

@@ -21,6 +21,7 @@ import serial
 from boards.virtual.client import Table
 from dragoneye import protocol
 from dragoneye.errors import BadInput
+from dragoneye.keys import NAMES
 from host_tools import keys, provision
 from host_tools.board_files import BoardFiles, greet
 from host_tools.device import Device
@@ -89,7 +90,7 @@ def test_keys_are_given_used_and_given_anew(open_table: OpenTable, tmp_path: Pat
     table.play([1, 2, 3])
     # What was recorded under the old journal key can still be told.
     assert sorted(Keys().journal_keys(uid)) == sorted([first, second])
-    assert [row["keys"] for row in map(dict, keys.sets_of(Keys().held()))] == [["journal"], list(keys.NAMES)]
+    assert [row["keys"] for row in map(dict, keys.sets_of(Keys().held()))] == [["journal"], list(NAMES)]
     listed = tablectl("keys", "list")
     assert (listed["table"], listed["key_id"]) == (uid, second)
     # Nothing that the table ever said holds a key.

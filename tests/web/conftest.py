@@ -5,9 +5,10 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import ssl
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 
 from boards.virtual.client import Table, TableError
 from host_tools.cli.serve import fairness_of
+from host_tools.link import SerialTransport, Transport
 from host_tools.store import Store
 from host_tools.web import console
 from host_tools.web.access import Pins
@@ -75,7 +77,17 @@ class Stream:
 class Served:
     """A table, its record and the server in front of them."""
 
-    def __init__(self, bench: Table, folder: Path, names: frozenset[str] = frozenset(), signals: bool = False) -> None:
+    def __init__(
+        self,
+        bench: Table,
+        folder: Path,
+        names: frozenset[str] = frozenset(),
+        signals: bool = False,
+        tls: ssl.SSLContext | None = None,
+        open_transport: Callable[[str], Transport] = SerialTransport,
+    ) -> None:
+        self.tls = tls
+        self.open_transport = open_transport
         self.bench = bench
         self.folder = folder
         self.signals = signals
@@ -87,13 +99,13 @@ class Served:
 
     def start(self) -> None:
         self.store = Store(self.folder / "rounds.db", patience_s=PATIENCE_S)
-        self.hub = Hub(self.bench.port, self.store)
+        self.hub = Hub(self.bench.port, self.store, open_transport=self.open_transport)
         self.hub.start()
         listener = listen("127.0.0.1", self.port)
         self.port = listener.getsockname()[1]
         desk = Console(self.hub, lambda to: self.lid(to), self.signals)
         self.web = Web(self.hub, Pins(self.folder / "pins.json"), desk, fairness_of(self.store), self.names)
-        self._server = Server(self.web)
+        self._server = Server(self.web, self.tls)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)
         self._thread.start()
         until(lambda: self._server.started, "the server")
