@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 STUBS := $(VENV)/rp2-stubs
 STUBS_PIN := micropython-rp2-rpi-pico-stubs==1.29.0.post1
 
-.PHONY: help setup demo flash test fuzz lint types bench image clean
+.PHONY: help setup demo flash test fuzz audit lint types bench image clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ fuzz: $(VENV)/.fuzz ## made-up input for everything that takes input (ARGS="--se
 $(VENV)/.fuzz: $(STAMP)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[fuzz]'
 	@touch $@
+
+audit: $(STAMP) ## known vulnerabilities of what is installed; exit code 2 where that cannot be known
+	@$(BIN)/python -m tests.dependencies $(ARGS)
 
 lint: $(STAMP) types ## ruff, and mypy for host and firmware
 	$(BIN)/ruff check .
