@@ -28,7 +28,7 @@ Message = dict[str, Any]
 # The requests of protocol.REQUESTS that are at the console; the others are commands' (`dice`, `verify`, ...).
 REQUESTS = (
     *("open", "shaker", "bets", "leave", "close", "shake", "unlock", "finish"),
-    *("void", "resume", "manual", "confirm", "clear", "changed", "end"),
+    *("void", "resume", "manual", "confirm", "correct", "clear", "changed", "end"),
     *("test", "selftest", "sensors"),
 )
 # Done twice they do what they do once. The others are refused when the table has moved on since the page was seen.
@@ -71,6 +71,7 @@ def _can(snapshot: Snapshot, name: str) -> bool:
         "resume": now == VOID,
         "manual": now in (CLOSED, VOID) and not state["bets_open"],
         "confirm": now in (CLOSED, VOID) and not state["bets_open"],
+        "correct": now in (IDLE, SETTLED) and any(one["status"] == "settled" for one in snapshot.rounds),
         "clear": now == FAULT,
         "changed": not rolling,
         "end": now in (IDLE, SETTLED),
@@ -200,6 +201,8 @@ class Console:
             if name == "tiles":
                 return 200, {"ok": await asyncio.to_thread(self._tiles, fields)}
             keep = fields.pop("keep_dice", False) if name == "open" else False
+            if name == "correct":
+                fields = {**fields, "event": await asyncio.to_thread(self._settling, fields.get("round"))}
             try:
                 protocol.check_request({"q": name, **fields})
             except protocol.Problem as problem:
@@ -236,6 +239,15 @@ class Console:
     def _check_dice(self, snapshot: Snapshot, keep: bool) -> None:
         if _dice_alarm(snapshot) and not keep:
             raise BadInput(diceset.told(snapshot.table["dice_set"], utc_now()))
+
+    def _settling(self, number: Any) -> int:
+        """The id of the event that settled a round, by which a correction names it."""
+        uid = str(self.hub.snapshot.table.get("uid", ""))
+        if isinstance(number, int) and 0 < number <= protocol.SEQ_MAX:
+            found = [event["id"] for event in self.hub.store.events(uid, number) if event["k"] == "settled"]
+            if found:
+                return int(found[-1])
+        raise BadInput(_("round {number} is not settled in this record").format(number=show(number)))
 
     def _move_lid(self, fields: Message) -> Message:
         to = fields.get("to")

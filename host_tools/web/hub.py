@@ -148,6 +148,7 @@ class Hub:
         self._set: tuple[str, int] = ("", 0)
         self._watch_of_set = Watch()
         self._watched = 0
+        self._corrected: set[int] = set()
         self._thread = threading.Thread(target=self._run, name="table", daemon=True)
 
     def start(self) -> None:
@@ -196,9 +197,11 @@ class Hub:
         return {"rounds": rounds, "drift": self._watch_of_set.warned}
 
     def _judge(self, uid: str, rolled: list[Message]) -> None:
-        """Let the drift watch see the newest rolls; all of the set when it is another one or some were missed."""
+        """Let the drift watch see the newest rolls, or all of another set, or where some were missed or corrected."""
         dice_set = (uid, rolled[-1]["dice_set"])
-        if dice_set != self._set or rolled[0]["round"] > self._watched:
+        corrected = {one["round"] for one in rolled if one.get("corrected")}
+        if dice_set != self._set or rolled[0]["round"] > self._watched or corrected - self._corrected:
+            self._corrected |= corrected
             watch, seen = Watch(), 0
             for roll in self.store.rolls(Search(uid=uid, dice_set=dice_set[1])):
                 seen = max(seen, roll.number)

@@ -12,7 +12,7 @@ from typing import Any
 from dragoneye import protocol
 from dragoneye.rules import wagers
 from dragoneye.rules.packs import WAGERS, Pack
-from host_tools import codes, diceset, faults
+from host_tools import codes, corrections, diceset, faults
 from host_tools.i18n import _, controller
 from host_tools.rules import seating
 from host_tools.web.hub import ROLLS, Snapshot
@@ -92,14 +92,18 @@ def _result(snapshot: Snapshot, state: str) -> tuple[Message | None, bool]:
     if state in SHOWN and "dice" in snapshot.state:
         stored = snapshot.round()
         if stored is not None and "result" in stored:
-            return stored["result"], False
+            return corrections.standing(stored), False
         # The record of it is on its way.
         return {"dice": snapshot.state["dice"], "eye": snapshot.state["eye"], "rows": [], "manual": None}, False
     if state == protocol.IDLE:
         for stored in reversed(snapshot.rounds):
-            if stored["status"] == "settled":
-                return stored["result"], True
+            if stored["status"] == "settled" and not _corrected_void(stored):
+                return corrections.standing(stored), True
     return None, False
+
+
+def _corrected_void(stored: Message) -> bool:
+    return bool((stored.get("corrected") or {}).get("void"))
 
 
 def pays(wager: str, position: int, shaker: int, streak: int, pack: Pack) -> str:
@@ -183,9 +187,11 @@ def _streak(view: Message, pack: Pack, is_over: bool) -> Message:
 
 
 def _roll(stored: Message) -> Message:
-    result = stored.get("result")
-    roll: Message = {"round": stored["round"], "status": stored["status"]}
-    if result:
+    result = corrections.standing(stored)
+    roll: Message = {"round": stored["round"], "status": stored["status"], "corrected": bool(stored.get("corrected"))}
+    if _corrected_void(stored):
+        roll["status"] = "void"
+    elif result:
         roll.update({"dice": result["dice"], "eye": result["eye"], "total": sum(result["dice"])})
         roll["manual"] = result["manual"] is not None
     return roll
@@ -227,6 +233,7 @@ def display(snapshot: Snapshot, now: datetime) -> Message:
             "total": sum(result["dice"]),
             "past": past,
             "manual": result["manual"],
+            "corrected": over and bool((snapshot.round() or {}).get("corrected")),
         }
         shown["deal"] = {
             "start": order.start,

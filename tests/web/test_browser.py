@@ -226,6 +226,33 @@ def test_hostile_text_is_shown_as_text(windows: Windows, served: Served) -> None
     assert screen.locator("img, script:not([src]):not([type='application/json'])").count() == 0
 
 
+def test_a_supervisor_corrects_a_round_that_is_over(windows: Windows, served: Served) -> None:
+    served.play([2, 2, 5])
+    served.all_stored()
+    desk, screen = log_in(windows, served, "supervisor"), display(windows, served)
+    form = desk.get_by_role("group", name="Correct a round that is over")
+    expect(form.get_by_label("round", exact=True)).to_have_value("1")
+    expect(form).to_contain_text("as it stands: 2 2 5, total 9")
+    for number, value in enumerate("255", 1):
+        form.get_by_label(f"die {number}").fill(value)
+    form.get_by_label("reason").fill("die 2 misread")
+    no_complaints(desk)
+    form.get_by_role("button", name="Correct").click()
+    expect(desk.locator("#message")).to_contain_text("round 1 is corrected by a further record")
+    expect(form).to_contain_text("as it stands: 2 5 5, total 12")
+    expect(screen.locator("#rolls li")).to_contain_text("12✎corrected")
+    form.get_by_label("what was wrong").select_option(label="the wagers of a position were these")
+    form.get_by_label("position").select_option("2")
+    form.get_by_label("match ($)").fill("7.50")
+    form.get_by_label("reason").fill("paid at once")
+    form.get_by_role("button", name="Correct").click()
+    expect(form.get_by_label("reason")).to_have_value("")
+    served.all_stored()
+    told = served.store.round(1)["corrected"]["told"]
+    assert [one["what"] for one in told] == ["dice", "bets"]
+    assert (told[1]["position"], told[1]["wagers"]) == (2, {"match": 750})
+
+
 def test_the_keyboard_alone(windows: Windows, served: Served) -> None:
     served.bench.do("next", dice=[1, 2, 3])
     page = windows.new_page()

@@ -437,6 +437,56 @@ def test_corrections_add_records_and_change_none(served: Served) -> None:
     ]
 
 
+def test_a_correction_is_a_further_record_and_the_pages_show_what_counts(served: Served) -> None:
+    floor, display = Client(served, "supervisor"), served.watch()
+    served.play([2, 2, 5], {2: {"match": 500}})
+    served.all_stored()
+    uid = served.hub.snapshot.table["uid"]
+    before = served.store.events(uid)
+    assert dealer(served).do("correct", round=1, what="void", reason="bets late").status == 403
+    told = floor.done("correct", round=1, what="dice", dice=[2, 5, 5], reason="die 2 misread")
+    assert (told["round"], told["what"]) == (1, "dice")
+    served.all_stored()
+    stored = served.store.round(1)
+    assert (stored["result"]["dice"], stored["corrected"]["result"]["dice"]) == ([2, 2, 5], [2, 5, 5])
+    while not display.view.get("rolls") or not display.view["rolls"][-1]["corrected"]:
+        display.next()
+    assert (display.view["rolls"][-1]["total"], display.view["dice"]["values"]) == (12, [2, 5, 5])
+    floor.done("correct", round=1, what="bets", position=2, wagers={"match": 1000}, reason="two chips")
+    floor.done("correct", round=1, what="void", reason="lid was ajar")
+    served.all_stored()
+    after = served.store.events(uid)
+    assert after[: len(before)] == before
+    assert [event["k"] for event in after[len(before) :]] == ["correction"] * 3
+    while display.view["rolls"][-1]["status"] != "void":
+        display.next()
+    assert "dice" not in display.view
+    assert audit.audit(served.store, [load("nj")]).findings == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"round": 99, "what": "void", "reason": "never played"}, "99"),
+        ({"round": "<b>", "what": "void", "reason": "no number"}, "<b>"),
+        ({"round": True, "what": "void", "reason": "no number"}, "true"),
+        ({"round": 1, "what": "dice", "dice": [7, 1, 1], "reason": "no such face"}, "dice"),
+        ({"round": 1, "what": "dice", "reason": "none given"}, "dice"),
+        ({"round": 1, "what": "void", "reason": "x"}, "reason"),
+        ({"round": 1, "what": "luck", "reason": "bad luck"}, "luck"),
+    ],
+)
+def test_a_correction_that_cannot_be_is_refused(shared: Served, fields: dict[str, Any], words: str) -> None:
+    settled_round(shared)
+    shared.all_stored()
+    before = shared.store.last(shared.hub.snapshot.table["uid"])
+    answer = Client(shared, "supervisor").do("correct", **fields)
+    assert answer.status in (400, 409)
+    assert words in answer.json()["error"]
+    shared.all_stored()
+    assert shared.store.last(shared.hub.snapshot.table["uid"]) == before
+
+
 # -- tile hands ----------------------------------------------------------------------------------------------------
 
 

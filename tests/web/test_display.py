@@ -181,7 +181,14 @@ def test_a_round_as_the_display_sees_it(served: Served) -> None:
     told = stream.until_state("SETTLED")
     while told["seats"][1]["net"] is None:
         told = stream.next()
-    assert told["dice"] == {"values": [2, 5, 2], "eye": 0, "total": 9, "past": False, "manual": None}
+    assert told["dice"] == {
+        "values": [2, 5, 2],
+        "eye": 0,
+        "total": 9,
+        "past": False,
+        "manual": None,
+        "corrected": False,
+    }
     # A total of 9 at a table of 7: deal position 2, which is player position 1.
     assert told["deal"]["start"] == 2
     assert [(row["wager"], row["outcome"], row["profit"]) for row in told["seats"][1]["wagers"]] == [
@@ -195,6 +202,7 @@ def test_a_round_as_the_display_sees_it(served: Served) -> None:
         "eye": 0,
         "total": 9,
         "manual": False,
+        "corrected": False,
     }
     assert BETS[2] == {row["wager"]: row["stake"] for row in told["seats"][1]["wagers"]}
 

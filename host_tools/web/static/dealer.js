@@ -167,10 +167,43 @@ function nextStep() {
 
 // -- wagers -------------------------------------------------------------------------------------------------------
 
-function wagers() {
-  const tabs = el("div", { class: "row seats", role: "group", "aria-label": say("wagers") });
+// A field for the stake of each wager that there is.
+function stakeFields() {
   const inputs = new Map();
   const fields = el("div", { class: "row" });
+  updates.push(() => {
+    if (view.wagers.map(([wager]) => wager).join() === [...inputs.keys()].join()) return;
+    inputs.clear();
+    fields.replaceChildren();
+    for (const [wager, name] of view.wagers) {
+      const input = el("input", { type: "text", inputmode: "decimal", size: 7, autocomplete: "off", name: wager });
+      inputs.set(wager, input);
+      fields.append(field(`${name} ($)`, input));
+    }
+  });
+  return { inputs, fields };
+}
+
+// The stakes as they are typed, in cents by wager; null, and told, when one is no sum of money. An empty bonus says
+// that there is none only where there was one (`hadBonus`).
+function stakesOf(inputs, hadBonus) {
+  const chosen = {};
+  for (const [wager, input] of inputs) {
+    const text = input.value.trim();
+    const sum = text ? toCents(text) : 0;
+    if (sum === null) {
+      tell("fault", say("bad_money", { text }));
+      input.focus();
+      return null;
+    }
+    if (sum || (wager === "bonus" && (text || hadBonus))) chosen[wager] = sum;
+  }
+  return chosen;
+}
+
+function wagers() {
+  const tabs = el("div", { class: "row seats", role: "group", "aria-label": say("wagers") });
+  const { inputs, fields } = stakeFields();
   const legend = el("legend");
   const form = el("form", { onsubmit: submit }, el("fieldset", {}, legend, fields,
     el("div", { class: "row" },
@@ -185,33 +218,13 @@ function wagers() {
 
   async function submit(event) {
     event.preventDefault();
-    const chosen = {};
-    for (const [wager, input] of inputs) {
-      const text = input.value.trim();
-      if (!text && wager === "bonus" && !(view.bets[position] ?? {}).bonus) continue;
-      const sum = text ? toCents(text) : 0;
-      if (sum === null) {
-        tell("fault", say("bad_money", { text }));
-        input.focus();
-        return;
-      }
-      if (sum || wager === "bonus") chosen[wager] = sum;
-    }
+    const chosen = stakesOf(inputs, (view.bets[position] ?? {}).bonus);
+    if (!chosen) return;
     const n = position;
     if (await ask("bets", { position: n, wagers: chosen })) tell("good", say("set_done", { n }));
   }
 
   updates.push(() => {
-    const names = view.wagers.map(([wager]) => wager).join();
-    if (names !== [...inputs.keys()].join()) {
-      inputs.clear();
-      fields.replaceChildren();
-      for (const [wager, name] of view.wagers) {
-        const input = el("input", { type: "text", inputmode: "decimal", size: 7, autocomplete: "off", name: wager });
-        inputs.set(wager, input);
-        fields.append(field(`${name} ($)`, input));
-      }
-    }
     for (const [wager, input] of inputs) {
       input.readOnly = !view.can.includes("bets") || (wager === "match" && position > 6);
     }
@@ -477,6 +490,58 @@ function manualEntry() {
     el("div", { class: "row" }, ...label(first), field(say("reason"), reason), button("manual", say("enter"), enter)), echo, again);
 }
 
+function correction() {
+  const number = el("input", { type: "text", inputmode: "numeric", size: 7, autocomplete: "off" });
+  const what = el("select", {}, ...["dice", "bets", "void"].map((one) => el("option", { value: one }, say(`wrong_${one}`))));
+  const reason = el("input", { type: "text", size: 30, maxlength: 80, autocomplete: "off" });
+  const dice = diceInputs();
+  const seat = el("select");
+  const { inputs, fields } = stakeFields();
+  const whose = el("div", { class: "row" }, field(say("position", { n: "" }).trim(), seat));
+  const diceRow = el("div", { class: "row" }, ...dice.map((input, index) => field(say("die_n", { n: index + 1 }), input)));
+  const stands = el("p", { class: "said" });
+  let offered = null;
+  for (const one of [number, what]) one.addEventListener("input", update);
+
+  async function correct() {
+    const n = Number(number.value.trim());
+    const told = { round: n, what: what.value, reason: reason.value.trim() };
+    if (what.value === "dice") {
+      told.dice = diceOf(dice);
+      if (!told.dice) return tell("fault", say("bad_dice"));
+    } else if (what.value === "bets") {
+      told.position = Number(seat.value);
+      told.wagers = stakesOf(inputs, false);
+      if (!told.wagers) return undefined;
+    }
+    if (await ask("correct", told)) {
+      for (const input of [...dice, ...inputs.values(), reason]) input.value = "";
+      tell("good", say("correct_done", { n }));
+    }
+    return undefined;
+  }
+
+  updates.push(() => {
+    const settled = view.rolls.filter((one) => one.dice);
+    const newest = settled.length ? String(settled[settled.length - 1].round) : "";
+    // The newest one, unless somebody has named another.
+    if (number.value === (offered ?? "") && newest !== offered) number.value = offered = newest;
+    const named = view.rolls.find((one) => String(one.round) === number.value.trim());
+    const words = !named ? "" : named.dice ? say("stands", { dice: named.dice.join(" "), total: named.total }) : say("void");
+    if (stands.textContent !== words) stands.textContent = words;
+    diceRow.hidden = what.value !== "dice";
+    whose.hidden = fields.hidden = what.value !== "bets";
+    while (seat.options.length < (view.positions ?? 0)) {
+      const n = seat.options.length + 1;
+      seat.append(el("option", { value: n }, say("position", { n })));
+    }
+  });
+  return el("fieldset", {}, el("legend", {}, say("correct_round")),
+    el("div", { class: "row" }, field(say("round_number"), number), field(say("wrong"), what)), stands,
+    diceRow, whose, fields,
+    el("div", { class: "row" }, field(say("reason"), reason), button("correct", say("correct"), correct)));
+}
+
 function supervisor() {
   const reason = el("input", { type: "text", size: 30, maxlength: 80, autocomplete: "off" });
   const keep = el("input", { type: "checkbox", id: "keep-streak" });
@@ -491,6 +556,7 @@ function supervisor() {
     el("div", { class: "row" }, field(say("reason"), reason),
       button("void", say("void_round"), async () => { if (await ask("void", { reason: reason.value.trim() })) reason.value = ""; })),
     manualEntry(),
+    correction(),
     el("div", { class: "row" },
       button("changed", say("changed_dice"), () => ask("changed", { unit: "dice", keep: keep.checked })),
       button("changed", say("changed_shaker"), () => ask("changed", { unit: "shaker", keep: keep.checked })),

@@ -61,6 +61,7 @@ function felt(view) {
     below.push(el("p", { class: "total" },
       shown.past ? el("span", { class: "past" }, say("last_round")) : null,
       el("span", {}, say("total")), el("strong", {}, String(shown.total))));
+    if (shown.corrected) below.push(el("p", { class: "manual" }, `✎ ${say("corrected")}`));
     if (shown.manual) below.push(el("p", { class: "manual" }, `✎ ${say("manual", { reason: shown.manual })}`));
     if (!shown.past) below.push(el("p", { class: "deal" }, arrow(view.deal.clockwise), view.deal.text));
   }
@@ -69,14 +70,14 @@ function felt(view) {
 
 function miniature(roll) {
   const item = el("li", {}, el("span", { class: "of" }, String(roll.round)));
+  const mark = roll.corrected ? say("corrected") : roll.manual ? say("by_hand") : "";
+  const marked = mark ? el("span", { class: "by-hand", title: mark }, "✎", el("span", { class: "hidden" }, mark)) : "";
   if (!roll.dice) {
-    item.append(el("span", { class: "void" }, `↻ ${say("void")}`));
+    item.append(el("span", { class: "void" }, `↻ ${say("void")}`), marked);
     return item;
   }
   roll.dice.forEach((value, place) => item.append(die(value, place === roll.eye, place + 1)));
-  item.append(el("span", { class: "sum" }, String(roll.total)));
-  if (roll.manual) item.append(el("span", { class: "by-hand", title: say("by_hand") }, "✎",
-    el("span", { class: "hidden" }, say("by_hand"))));
+  item.append(el("span", { class: "sum" }, String(roll.total)), marked);
   return item;
 }
 
