@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -312,22 +311,28 @@ def test_a_technician_tests_the_table(windows: Windows, served: Served) -> None:
     state(screen, "Between rounds")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(390, 844), (1920, 1080)])
-def test_both_schemes_on_a_phone_and_on_a_wall(windows: Windows, tmp_path: Path, scheme: Any, size: Any) -> None:
-    with serving(tmp_path, "nj") as served:
+@pytest.fixture(scope="module")
+def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A table whose newest result has all wagers there are at one seat."""
+    with serving(tmp_path_factory.mktemp("settled")) as served:
         served.lock([4, 4, 5], {1: dict.fromkeys(("match", "even", "odd", "double", "triple", "bonus"), 12_345)})
         served.reveal()
-        view = {"width": size[0], "height": size[1]}
-        page = display(windows, served, color_scheme=scheme, viewport=view, locale="es-PR", reduced_motion="reduce")
-        state(page, "Resultado")
-        expect(page.locator(".seat-1 .outcome").first).to_be_visible()
-        no_complaints(page)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        if size[0] > size[1]:
-            # Everything at once, nothing cut off.
-            assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
-            boxes = "[...document.querySelectorAll('.seat, .felt')]"
-            cut = f"{boxes}.filter((one) => one.scrollHeight > one.clientHeight + 1).map((one) => one.className)"
-            assert page.evaluate(cut) == []
-        assert page.evaluate("document.getAnimations().length") == 0
+        yield served
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(390, 844), (1920, 1080)])
+def test_both_schemes_on_a_phone_and_on_a_wall(windows: Windows, settled: Served, scheme: Any, size: Any) -> None:
+    view = {"width": size[0], "height": size[1]}
+    page = display(windows, settled, color_scheme=scheme, viewport=view, locale="es-PR", reduced_motion="reduce")
+    state(page, "Resultado")
+    expect(page.locator(".seat-1 .outcome").first).to_be_visible()
+    no_complaints(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    if size[0] > size[1]:
+        # Everything at once, nothing cut off.
+        assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+        boxes = "[...document.querySelectorAll('.seat, .felt')]"
+        cut = f"{boxes}.filter((one) => one.scrollHeight > one.clientHeight + 1).map((one) => one.className)"
+        assert page.evaluate(cut) == []
+    assert page.evaluate("document.getAnimations().length") == 0
