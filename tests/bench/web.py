@@ -152,15 +152,21 @@ async def measure(port: int, pid: int) -> list[Row]:
     for number in range(1, 11):
         await play(desk, screens, number, [])
     early, used, sent, began = memory_mb(pid), processor_s(pid), screens.bytes, time.monotonic()
+    half = early
     for number in range(11, ROUNDS + 11):
         await play(desk, screens, number, delays)
+        if number == ROUNDS // 2 + 10:
+            half = memory_mb(pid)
     took = time.monotonic() - began
     rows = [
         Row(
             f"{DISPLAYS} displays: from a press to all of them, median / 99 %",
             f"{statistics.median(delays) * 1e3:.0f} / {sorted(delays)[len(delays) * 99 // 100] * 1e3:.0f} ms",
         ),
-        Row("memory: alone, with them, after the rounds", f"{alone:.0f}, {early:.0f}, {memory_mb(pid):.0f} MB"),
+        Row(
+            "memory: alone, with them, after half of the rounds, after all",
+            f"{alone:.1f}, {early:.1f}, {half:.1f}, {memory_mb(pid):.1f} MB",
+        ),
         Row(
             f"{ROUNDS} rounds: processor and bytes a round",
             f"{(processor_s(pid) - used) / ROUNDS * 1e3:.0f} ms of {took / ROUNDS:.2f} s, "
