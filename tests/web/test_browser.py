@@ -134,6 +134,11 @@ def test_a_whole_round_with_the_display_in_a_second_window(windows: Windows, ser
     no_complaints(screen)
     # Tile hands, by tapping the tiles.
     tap_hands(desk)
+    # A browser that has gone loses nothing of it.
+    desk.reload()
+    desk.locator("summary", has_text="Tile hands").click()
+    desk.get_by_role("button", name="position 2 4/4").click()
+    expect(desk.get_by_label("bet in dollars")).to_have_value("50")
     press(desk, "Settle")
     expect(desk.locator("details caption")).to_have_text("How the hands settle")
     no_complaints(desk)

@@ -290,6 +290,8 @@ function result() {
 
 // -- tile hands ---------------------------------------------------------------------------------------------------
 
+const DRAFT = "tile hands";
+
 function tileHands() {
   // Hand 0 is the bank's; each holds up to four faces, the first two the high hand.
   let hands = [];
@@ -313,7 +315,7 @@ function tileHands() {
     rack.append(made);
     return { face, copies, made };
   });
-  stake.addEventListener("input", () => { stakes[active] = stake.value; clearShown(); });
+  stake.addEventListener("input", () => { stakes[active] = stake.value; clearShown(); keepDraft(); });
   way.addEventListener("change", () => { house = way.checked; clearShown(); draw(); });
 
   function pips(face) {
@@ -322,6 +324,26 @@ function tileHands() {
 
   function clearShown() {
     show(shown);
+  }
+
+  // What was tapped in outlives a page that is loaded again, or a browser that has gone; another round ends it.
+  function keepDraft() {
+    try {
+      localStorage.setItem(DRAFT, JSON.stringify({ table: view.table, round, hands, stakes, house }));
+    } catch {
+      // A browser that stores nothing.
+    }
+  }
+
+  function draft() {
+    try {
+      const found = JSON.parse(localStorage.getItem(DRAFT));
+      const whole = found.table === view.table && found.round === round && found.hands.length === hands.length
+        && found.hands.every((hand) => hand.length <= 4 && hand.every((face) => names.has(face)));
+      return whole ? found : null;
+    } catch {
+      return null;
+    }
   }
 
   function used(face) {
@@ -348,6 +370,7 @@ function tileHands() {
   }
 
   function draw() {
+    keepDraft();
     [...choose.children].forEach((one, index) => {
       const text = `${title(index)} ${hands[index].length}/4`;
       if (one.textContent !== text) one.textContent = text;
@@ -422,6 +445,9 @@ function tileHands() {
       hands = Array.from({ length: (view.tile_positions ?? 0) + 1 }, () => []);
       stakes = [];
       active = 0;
+      const before = draft();
+      if (before) ({ hands, stakes, house } = before);
+      way.checked = house;
       choose.replaceChildren(...hands.map((_hand, index) =>
         el("button", { type: "button", onclick: () => { active = index; draw(); } })));
       clearShown();
