@@ -340,4 +340,8 @@ def test_both_schemes_on_a_phone_and_on_a_wall(windows: Windows, settled: Served
         boxes = "[...document.querySelectorAll('.seat, .felt')]"
         cut = f"{boxes}.filter((one) => one.scrollHeight > one.clientHeight + 1).map((one) => one.className)"
         assert page.evaluate(cut) == []
+        # To be read from three metres, in hundredths of the screen's height: a seat with all its wagers, state, total.
+        for what, least in (("#state .title", 5), (".felt .total strong", 8), (".seat-1 li", 1.6)):
+            script = f"parseFloat(getComputedStyle(document.querySelector('{what}')).fontSize) / innerHeight * 100"
+            assert page.evaluate(script) >= least
     assert page.evaluate("document.getAnimations().length") == 0
