@@ -35,6 +35,57 @@ STATES = {
     TEST: "a technician tests the table; nothing that is done can become a result",
 }
 
+# What the requests do, for the reference.
+REQUESTS = {
+    "hello": (
+        "start a session: the highest event, round and ended round that the host has stored, and the streak "
+        "then, which counts where the host's record is the longer one; the answer says who the table is and "
+        "names that event or its newest by the hash. last_hash (since 1.3), the hash of the newest that is "
+        "stored, goes into a restart"
+    ),
+    "status": "the live state",
+    "stats": "counters since the boot: frames, noise, rolls, voids, journal, memory, task times",
+    "open": (
+        "open a round; the shaker is a player position, or 0 for the dealer; a note (since 1.2) is recorded with it"
+    ),
+    "shaker": "another position, or the dealer (0), shakes next",
+    "bets": "all wagers of one position; a bonus that must stay up stays unless it is named",
+    "leave": "the player left or moved: wagers come off, a part in the streak is forfeited",
+    "close": "no more bets",
+    "shake": "shake; 0 jolts means the table's own profile",
+    "unlock": "release the lid; after a locked result this is the reveal",
+    "finish": "the settled round is done",
+    "void": "the round is void: wagers go back, the streak is as before",
+    "resume": "go on shaking after the limit of void rolls",
+    "manual": "enter a result by hand; the answer echoes it with a token to confirm",
+    "confirm": "the second confirmation of a manual result",
+    "correct": (
+        "between rounds: a further record that corrects a round that is over, told by its number and the "
+        "event that settled it. The round should have been void; or the dice were these; or all wagers of one"
+        " position were these"
+    ),
+    "clear": "clear the latched fault of this code",
+    "changed": "dice or shaker unit were changed; the streak ends unless keep confirms it",
+    "end": "the table closes: the streak ends",
+    "test": "enter test mode between rounds, or leave it; a restart leaves it as well",
+    "selftest": "in test mode: start the self-test; without start, whether it runs and its last report",
+    "sensors": (
+        "what the sensors say now; in test mode the readers as well: asks for a pass, tells the last one. "
+        "step counts down the ladder of the readers' gains"
+    ),
+    "dice": (
+        "in test mode: another dice set; its time of issue (UTC), which die is the dragon's eye die, and 18 "
+        "tags: die 1 by face 1 to 6, die 2, die 3. Other tags than before end the streak"
+    ),
+    "verify": (
+        "between rounds: with a seed, begin a keyed hash of every file on the flash; without one, how far it "
+        "is: the hash over all and rows of path, size and hash, ten from number first on"
+    ),
+    "maintenance": (
+        "restart into MicroPython's prompt, watchdog not armed; the next reset brings the table back. Not when locked"
+    ),
+}
+
 ERRORS = {
     "E_UNKNOWN": "there is no such request",
     "E_ARGS": "a field is missing, unknown or out of range",

@@ -88,8 +88,8 @@ def page() -> str:
         frames=_frames(), request=protocol.REQUEST_MAX, line=protocol.LINE_MAX, seq=protocol.SEQ_MAX
     )
     requests = [
-        (f"`{name}`", role, since, "<br>".join(_field(row) for row in fields) or "none", words)
-        for name, (role, since, fields, words) in protocol.REQUESTS.items()
+        (f"`{name}`", role, since, "<br>".join(_field(row) for row in fields) or "none", codes.REQUESTS[name])
+        for name, (role, since, fields) in protocol.REQUESTS.items()
     ]
     parts = [
         introduction + "\n## Frames\n\n" + frame + "\n\n" + example,

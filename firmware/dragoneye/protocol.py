@@ -62,9 +62,10 @@ TEST = "TEST"
 ROLLING = (SHAKING, SETTLING, READING)
 BETWEEN = (IDLE, SETTLED)
 
-# name -> (role, since, fields, what it does). A field is (name, kind, low or words, high, default); a default of
-# REQUIRED means that it must be given. Kinds: int (low..high), word (one of), text (0..high printable characters),
-# flag, dice (three values 1..6), wagers ({wager: cents}, 0 takes it off), streak (see rules.streak.Streak.as_dict).
+# name -> (role, since, fields); what it does stands in host_tools/codes.py. A field is (name, kind, low or words, high,
+# default); a default of REQUIRED means that it must be given. Kinds: int (low..high), word (one of), text (0..high
+# printable characters), flag, dice (three values 1..6), wagers ({wager: cents}, 0 takes it off), streak (see
+# rules.streak.Streak.as_dict).
 REQUIRED = "required"
 _POSITION = ("position", "int", 1, 7, REQUIRED)
 _SHAKER = ("shaker", "int", 0, 7, REQUIRED)
@@ -83,48 +84,40 @@ REQUESTS = {
             ("streak", "streak", 0, 0, None),
             ("last_hash", "text", 0, 32, ""),
         ),
-        "start a session: the highest event, round and ended round that the host has stored, and the streak then, "
-        "which counts where the host's record is the longer one; the answer says who the table is and names that event "
-        "or its newest by the hash. last_hash (since 1.3), the hash of the newest that is stored, goes into a restart",
     ),
-    "status": (ANYONE, "1.0", (), "the live state"),
-    "stats": (ANYONE, "1.0", (), "counters since the boot: frames, noise, rolls, voids, journal, memory, task times"),
+    "status": (ANYONE, "1.0", ()),
+    "stats": (ANYONE, "1.0", ()),
     "open": (
         DEALER,
         "1.0",
         (_SHAKER, ("note", "text", 0, 80, "")),
-        "open a round; the shaker is a player position, or 0 for the dealer; a note (since 1.2) is recorded with it",
     ),
-    "shaker": (DEALER, "1.0", (_SHAKER,), "another position, or the dealer (0), shakes next"),
+    "shaker": (DEALER, "1.0", (_SHAKER,)),
     "bets": (
         DEALER,
         "1.0",
         (_POSITION, ("wagers", "wagers", 0, 0, REQUIRED)),
-        "all wagers of one position; a bonus that must stay up stays unless it is named",
     ),
     "leave": (
         DEALER,
         "1.0",
         (_POSITION,),
-        "the player left or moved: wagers come off, a part in the streak is forfeited",
     ),
-    "close": (DEALER, "1.0", (), "no more bets"),
-    "shake": (DEALER, "1.0", (("jolts", "int", 0, 12, 0),), "shake; 0 jolts means the table's own profile"),
-    "unlock": (DEALER, "1.0", (), "release the lid; after a locked result this is the reveal"),
-    "finish": (DEALER, "1.0", (), "the settled round is done"),
-    "void": (SUPERVISOR, "1.0", (_REASON,), "the round is void: wagers go back, the streak is as before"),
-    "resume": (SUPERVISOR, "1.0", (), "go on shaking after the limit of void rolls"),
+    "close": (DEALER, "1.0", ()),
+    "shake": (DEALER, "1.0", (("jolts", "int", 0, 12, 0),)),
+    "unlock": (DEALER, "1.0", ()),
+    "finish": (DEALER, "1.0", ()),
+    "void": (SUPERVISOR, "1.0", (_REASON,)),
+    "resume": (SUPERVISOR, "1.0", ()),
     "manual": (
         SUPERVISOR,
         "1.0",
         (("dice", "dice", 0, 0, REQUIRED), _REASON),
-        "enter a result by hand; the answer echoes it with a token to confirm",
     ),
     "confirm": (
         SUPERVISOR,
         "1.0",
         (("token", "int", 1, SEQ_MAX, REQUIRED), ("dice", "dice", 0, 0, REQUIRED)),
-        "the second confirmation of a manual result",
     ),
     "correct": (
         SUPERVISOR,
@@ -138,35 +131,28 @@ REQUESTS = {
             ("position", "int", 1, 7, None),
             ("wagers", "wagers", 0, 0, None),
         ),
-        "between rounds: a further record that corrects a round that is over, told by its number and the event that "
-        "settled it. The round should have been void; or the dice were these; or all wagers of one position were these",
     ),
-    "clear": (SUPERVISOR, "1.0", (("code", "text", 1, 20, REQUIRED),), "clear the latched fault of this code"),
+    "clear": (SUPERVISOR, "1.0", (("code", "text", 1, 20, REQUIRED),)),
     "changed": (
         SUPERVISOR,
         "1.0",
         (("unit", "word", ("dice", "shaker"), 0, REQUIRED), ("keep", "flag", 0, 0, False)),
-        "dice or shaker unit were changed; the streak ends unless keep confirms it",
     ),
-    "end": (SUPERVISOR, "1.0", (), "the table closes: the streak ends"),
+    "end": (SUPERVISOR, "1.0", ()),
     "test": (
         TECHNICIAN,
         "1.1",
         (("on", "flag", 0, 0, REQUIRED),),
-        "enter test mode between rounds, or leave it; a restart leaves it as well",
     ),
     "selftest": (
         TECHNICIAN,
         "1.1",
         (("start", "flag", 0, 0, False),),
-        "in test mode: start the self-test; without start, whether it runs and its last report",
     ),
     "sensors": (
         TECHNICIAN,
         "1.1",
         (("step", "int", 0, 7, 0),),
-        "what the sensors say now; in test mode the readers as well: asks for a pass, tells the last one. step counts "
-        "down the ladder of the readers' gains",
     ),
     "dice": (
         TECHNICIAN,
@@ -177,21 +163,16 @@ REQUESTS = {
             ("eye", "int", 1, 3, REQUIRED),
             ("tags", "text", 161, 269, REQUIRED),
         ),
-        "in test mode: another dice set; its time of issue (UTC), which die is the dragon's eye die, and 18 tags: die "
-        "1 by face 1 to 6, die 2, die 3. Other tags than before end the streak",
     ),
     "verify": (
         TECHNICIAN,
         "1.2",
         (("seed", "text", 0, 64, ""), ("first", "int", 0, 999, 0)),
-        "between rounds: with a seed, begin a keyed hash of every file on the flash; without one, how far it is: the "
-        "hash over all and rows of path, size and hash, ten from number first on",
     ),
     "maintenance": (
         TECHNICIAN,
         "1.1",
         (),
-        "restart into MicroPython's prompt, watchdog not armed; the next reset brings the table back. Not when locked",
     ),
 }
 

@@ -17,6 +17,7 @@ from dragoneye import protocol
 from dragoneye.protocol import REQUESTS, Noise, Problem
 from dragoneye.text import dumps
 from host_tools.codes import ERRORS, EVENTS, FAULTS, LATCHED, SERVICE, STATES, VOIDS
+from host_tools.codes import REQUESTS as WORDS
 
 FIRMWARE = Path(__file__).parents[2] / "firmware"
 
@@ -172,13 +173,17 @@ def good_request(name: str, *, longest: bool = False) -> dict[str, Any]:
     return {"q": name, **fields}
 
 
+def test_every_request_has_its_words() -> None:
+    assert list(WORDS) == list(REQUESTS)
+
+
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_row_of_the_table_is_well_formed(name: str) -> None:
-    role, since, words = REQUESTS[name][0], REQUESTS[name][1], REQUESTS[name][3]
+    role, since, _fields = REQUESTS[name]
     assert role in ROLES
     major, minor = (int(part) for part in since.split("."))
     assert (major, minor) <= (protocol.MAJOR, protocol.MINOR)
-    assert len(words) > 5
+    assert len(WORDS[name]) > 5
     assert len({row[0] for row in fields_of(name)}) == len(fields_of(name))
     for field, kind, low, high, default in fields_of(name):
         assert field != "q"
