@@ -158,12 +158,20 @@ class Service(Betting):
         if before == detail:
             return
         if before is not None:
-            self._record("fault", {"code": code, "set": False, "detail": before})
+            self._record_service({"code": code, "set": False, "detail": before})
             del self.service_due[code]
         if detail is not None:
-            self._record("fault", {"code": code, "set": True, "detail": detail})
+            self._record_service({"code": code, "set": True, "detail": detail})
             self.service_due[code] = detail
         self.changed = True
+
+    def _record_service(self, data):
+        """Now, or when the journal can be written again. What was set and cleared meanwhile leaves no trace."""
+        undone = ("fault", dict(data, set=not data["set"]))
+        if undone in self.unwritten:
+            self.unwritten.remove(undone)
+        else:
+            self._happened("fault", data)
 
     def _watch_supply(self, now):
         # Not while the dice roll: a record is a flash write.

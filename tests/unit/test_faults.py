@@ -16,6 +16,7 @@ import pytest
 from dragoneye import journal, protocol, round
 from dragoneye.journal import Damaged, Journal
 from dragoneye.protocol import BETTING, CLOSED, FAULT, IDLE, LOCKED, SETTLED, SHAKING, Noise, Problem
+from dragoneye.service import SUPPLY_STANDS_MS
 from host_tools.store import Store
 from tests.unit.tables import Desk, Refused, Rig, pack_named
 from tests.unit.test_controller import damage, kinds, refuse
@@ -592,6 +593,47 @@ def test_a_latched_fault_outlives_the_power_though_it_could_not_be_written(
     desk.fetch()
     assert desk.ask("clear", code="JOURNAL") == {"state": IDLE}
     desk.play([1, 2, 3])
+
+
+def test_faults_for_service_while_the_journal_is_broken_are_recorded_as_they_stand_when_it_is_well_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Desk(tmp_path)
+    desk.hello()
+
+    def supply(is_low: bool) -> None:
+        desk.tell("supply", is_low)
+        desk.now += SUPPLY_STANDS_MS
+        desk.tell("tick")
+
+    def due() -> dict[str, str]:
+        told: dict[str, str] = desk.view().get("service", {})
+        return told
+
+    desk.tell("set_service", "SELFTEST", "motor")
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "open", refuse, raising=False)
+        # The supply's own record is the first that the flash refuses.
+        for _time in range(40):
+            supply(True)
+            assert (desk.view()["fault"], due()["SUPPLY"]) == ("JOURNAL", "the 12 V supply stays low")
+            supply(False)
+            assert "SUPPLY" not in due()
+        assert [data["code"] for _kind, data in desk.table.unwritten] == ["JOURNAL"]
+        supply(True)
+        desk.tell("set_service", "SELFTEST", "lid")
+        desk.tell("set_service", "SELFTEST", None)
+        assert len(desk.table.unwritten) == 3
+    desk.ask("clear", code="JOURNAL")
+    desk.fetch()
+    faults = [(event["d"]["code"], event["d"]["set"]) for event in desk.events if event["k"] == "fault"]
+    assert [one for one in faults if one[0] != "JOURNAL"] == [
+        ("SELFTEST", True),
+        ("SUPPLY", True),
+        ("SELFTEST", False),
+    ]
+    desk.boot()
+    assert due() == {"SUPPLY": "the 12 V supply stays low"}
 
 
 def test_a_result_settled_again_after_a_damage_is_taken_by_the_store(tmp_path: Path) -> None:
