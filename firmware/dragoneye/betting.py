@@ -129,7 +129,7 @@ class Betting:
         after = self._streak_copy()
         held = after.hold(position, stakes.get("bonus", 0))
         why = "bonus lowered" if "bonus" in stakes else "bonus taken off"
-        self._change_bets(bets, position, after if held else None, why)
+        self._change_bets(bets, position, after if held else None, why, owed)
         return {"position": position, "wagers": stakes, "liability": owed}
 
     def _stakes(self, position, told):
@@ -145,19 +145,22 @@ class Betting:
         except BadInput as error:
             raise Problem("E_WAGER", str(error))
 
-    def _change_bets(self, bets, position, after, why):
-        """Put `bets` in the place of the table's, and the streak `after` that in the place of its own unless None."""
+    def _change_bets(self, bets, position, after, why, owed=None):
+        """Put `bets` in the place of the table's, and the streak `after` that in the place of its own unless None.
+
+        `owed` is the liability of `bets`, where it is known: to find it takes the Pico some milliseconds.
+        """
         if self.beneath == LOCKED and bets != self.bets:
             rows = [[place, bets[place]] for place in sorted(bets)]
             self._record("bets", {"round": self.round, "bets": rows})
-            self._take_bets(bets)
+            self._take_bets(bets, owed)
         if after is not None:
             self._change_streak(after, why, position)
-        self._take_bets(bets)
+        self._take_bets(bets, owed)
 
-    def _take_bets(self, bets):
+    def _take_bets(self, bets, owed):
         self.bets = bets
-        self._owed = self._liability(bets)
+        self._owed = self._liability(bets) if owed is None else owed
 
     def _need_no_motion(self):
         # A flash write stops interrupts, the lid's among them: never while anything moves.

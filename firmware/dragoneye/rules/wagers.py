@@ -209,19 +209,16 @@ def liability(bets, shaker, streak, pack):
                 bonus += stake * (ladder[level - 1] if level else 0)
             else:
                 total[wager] += stake * pack["pays_" + wager]
+    triple = total["triple"] + bonus
+    if pack["double_on_triple"] != "loses":
+        triple += total["double"]
     most = 0
     for eye in range(1, 7):
         parity = total["odd"] if eye % 2 else total["even"]
-        for first in range(1, 7):
-            for second in range(first, 7):
-                owed = match[eye] + match[first] + match[second]
-                triple = eye == first == second
-                if triple:
-                    owed += total["triple"] + bonus
-                else:
-                    owed += parity
-                if first == second and not (triple and pack["double_on_triple"] == "loses"):
-                    owed += total["double"]
-                if owed > most:
-                    most = owed
+        other = max(match[:eye] + match[eye + 1 :])
+        # The two other dice show another value twice, or one of them the eye's, or both; two different values that are
+        # not the eye's owe no more than the dearer of them twice.
+        pair = match[eye] + 2 * other + parity + total["double"]
+        one = 2 * match[eye] + other + parity
+        most = max(most, pair, one, 3 * match[eye] + triple)
     return most
