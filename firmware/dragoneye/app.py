@@ -162,6 +162,7 @@ class App:
             damage = str(error)
             words = damage if words is None else "%s; %s" % (words, damage)
         self._data = data
+        cause = parts.reset_cause(data["pins"])
         self.board = parts.Board(data, config)
         # From here on a hang is a reset. What fails before leaves the prompt, for a technician to look at.
         self.board.watch(config.get("watchdog_ms", WATCHDOG_MS))
@@ -195,7 +196,7 @@ class App:
             config["eye"],
             config.get("settings", {}),
             identity,
-            parts.reset_cause(),
+            cause,
             self.clock.now(),
             None if words is None else ("CONFIG", words),
             len(self.board.reader.gains),

@@ -185,8 +185,7 @@ def test_the_table_comes_back_by_itself(
     assert [record["why"] for record in table.records("stopped")] == ([why] if why else [])
     first, second = table.records("boot")
     assert first["cause"] == "pwron"
-    # A soft reset leaves the cause of the last hard one.
-    assert second["cause"] == ("pwron" if how == "soft" else "wdt")
+    assert second["cause"] == ("soft" if how == "soft" else "wdt")
     assert table.store.round(number, table.device.uid)["status"] == "void"
     assert [void["reason"] for void in table.records("void")] == ["power_loss"]
     assert table.motor_is_off()

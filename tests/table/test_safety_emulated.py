@@ -137,7 +137,7 @@ def test_the_exits_that_only_the_chip_can_show(tmp_path: Path) -> None:
         assert device.refresh()["state"] == "IDLE"
         events = table.store.events(device.uid)
         boots = [event["d"]["cause"] for event in events if event["k"] == "boot"]
-        assert boots == ["pwron", "pwron", "wdt", "pwron"]
+        assert boots == ["pwron", "soft", "wdt", "pwron"]
         assert [event["d"]["why"] for event in events if event["k"] == "stopped"] == ["interrupted"]
         assert [event["d"]["reason"] for event in events if event["k"] == "void"] == ["power_loss"] * 3
         assert table.flash_while_moving == []

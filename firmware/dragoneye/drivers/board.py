@@ -31,8 +31,15 @@ def unique_id():
     return hexlify(machine.unique_id()).decode().upper()
 
 
-def reset_cause():
-    """Why the board started: "pwron", "wdt", ... or the number that MicroPython gives."""
+def reset_cause(pins):
+    """Why the board started: "pwron", "wdt", "soft", ... or the number that MicroPython gives.
+
+    `pins` are the board's; call it before the parts are made. A soft reset, of which the rp2 port knows nothing, leaves
+    the pins as they were, and so the ring's, which is nothing else's, an output. Any reset of the chip makes it none
+    (RP2040 datasheet 2.19.6.1, GPIO21_CTRL: FUNCSEL is 0x1f, NULL).
+    """
+    if "OUT" in repr(Pin(pins["ring"])):
+        return "soft"
     cause = machine.reset_cause()
     return _CAUSES.get(cause, str(cause))
 
