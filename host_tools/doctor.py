@@ -297,30 +297,36 @@ def port_and_table(computer: Computer, port: str) -> Iterator[Finding]:
         else:
             says = _("DTR is not set: the board takes nobody to be listening, and says nothing")
             yield Finding("dtr", FAIL, says, _("pull the cable and plug it in again; try another socket"))
-        yield from table(Link(transport, lambda told, chain, tag: False))
+        yield from table(Link(transport, lambda told, chain, tag: False), port)
     finally:
         transport.close()
 
 
-def table(link: Link) -> Iterator[Finding]:
+def table(link: Link, port: str) -> Iterator[Finding]:
     """What answers hello, its versions, and whether it has a fault."""
     try:
         told = link.hello(0, 0)
         state = link.request("status")
     except Prompt as error:
-        remedy = _("turn the service key off and press reset; if the prompt comes again, copy the firmware anew")
-        yield Finding("table", FAIL, str(error), remedy)
+        remedy = _(
+            "turn the service key off and press reset; if the prompt comes again, no firmware is there, or none that "
+            "starts: tablectl flash --port {port}"
+        )
+        yield Finding("table", FAIL, str(error), remedy.format(port=port))
         return
     except LinkError as error:
-        remedy = _("press the board's reset or plug it in again; if the versions differ, bring both to the same one")
-        yield Finding("table", FAIL, str(error), remedy)
+        remedy = _(
+            "press the board's reset or plug it in again; if no firmware of this program's version runs there: tablectl "
+            "flash --port {port}"
+        )
+        yield Finding("table", FAIL, str(error), remedy.format(port=port))
         return
     says = _("table {uid}: firmware {fw} ({build}), protocol {major}.{minor}, MicroPython {micropython}, {board}")
     yield Finding("table", OK, says.format(**{key: told.get(key) for key in _HELLO}))
     ours = build_hash()
     if told.get("build") != ours:
         says = _("the table runs build {theirs}, this program's firmware is {ours}")
-        remedy = _("nothing need be done if you meant it; else copy the firmware anew")
+        remedy = _("nothing need be done if you meant it; else: tablectl flash --port {port}").format(port=port)
         yield Finding("build", WARN, says.format(theirs=told.get("build"), ours=ours), remedy)
     else:
         yield Finding("build", OK, _("the table runs this program's firmware"))

@@ -275,6 +275,7 @@ def test_what_does_not_answer(
     said = found(doctor.port_and_table(computer, str(port)))
     assert {check: status for check, (status, _) in said.items()} == expected
     assert words in said["table"][1]
+    assert said["table"][1].endswith(f"tablectl flash --port {port}")
 
 
 def test_a_virtual_table_and_its_fault(computer: Computer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,6 +290,7 @@ def test_a_virtual_table_and_its_fault(computer: Computer, tmp_path: Path, monke
             lambda: (now := found(doctor.port_and_table(computer, table.port))).get("fault") and now, "the fault"
         )
         assert (said["build"][0], said["fault"][0]) == (WARN, FAIL)
+        assert said["build"][1].endswith(f"tablectl flash --port {table.port}")
         assert "the table has a fault, MOTOR_STUCK" in said["fault"][1]
         assert "clear MOTOR_STUCK" in said["fault"][1]
 
