@@ -316,8 +316,8 @@ def table(link: Link, port: str) -> Iterator[Finding]:
         return
     except LinkError as error:
         remedy = _(
-            "press the board's reset or plug it in again; if no firmware of this program's version runs there: tablectl "
-            "flash --port {port}"
+            "press the board's reset or plug it in again; if no firmware of this program's version runs there: "
+            "tablectl flash --port {port}"
         )
         yield Finding("table", FAIL, str(error), remedy.format(port=port))
         return

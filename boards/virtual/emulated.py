@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -66,6 +67,15 @@ def find_image() -> Path | None:
     if named:
         return Path(named)
     return CACHE if CACHE.is_file() else None
+
+
+def image_version(uf2: Path) -> str:
+    """The MicroPython version that an image's banner names, such as "1.28.0"; "" where it names none."""
+    blocks = uf2.read_bytes()
+    # UF2: blocks of 512 bytes, each with 256 of the flash from its byte 32 on.
+    flash_bytes = b"".join(blocks[at + 32 : at + 288] for at in range(0, len(blocks), 512))
+    found = re.search(rb"MicroPython v([0-9]+\.[0-9]+\.[0-9]+)", flash_bytes)
+    return found[1].decode() if found else ""
 
 
 # --- files on the emulated flash ---------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ serial port is enough for. A test without the mark looks into a virtual table, a
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from host_tools.hil.rig import Rig, load
 from host_tools.hil.rigged import Rigged
 from host_tools.i18n import _
 from host_tools.link import Message
+from host_tools.provision import build_hash
 
 SIM, EMULATOR, HARDWARE = TARGETS = ("sim", "emulator", "hardware")
 
@@ -90,10 +92,31 @@ def _person(config: pytest.Config) -> Callable[[str], str]:
     return ask
 
 
+def _micropython_of(target: str) -> str:
+    """The MicroPython version of a virtual table, "" where none can run."""
+    if target == EMULATOR:
+        try:
+            from boards.virtual.emulated import find_image, image_version
+        except ImportError:
+            return ""
+        image = find_image()
+        return image_version(image) if image is not None and image.is_file() else ""
+    from boards.virtual.unix_port import NoMicroPython, find_micropython
+
+    try:
+        command = [*find_micropython(), "-c", "import sys; print('%d.%d.%d' % sys.implementation.version[:3])"]
+    except NoMicroPython:
+        return ""
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
 def facts(config: pytest.Config) -> dict[str, str]:
     """What is tested, by names that stay: for the report's header and JUnit's properties."""
     target = config.stash[TARGET]
-    found = {"target": target or "sim"}
+    found = {"target": target or SIM}
+    if target in (SIM, EMULATOR):
+        # Each test has its own table: port and unique id are the test's.
+        found.update(build=build_hash(), micropython=_micropython_of(target))
     if target == HARDWARE:
         told, rigged = config.stash[TOLD], config.stash[RIG]
         dice = told.get("dice_set") or {}

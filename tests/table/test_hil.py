@@ -19,6 +19,7 @@ import pytest
 from boards.virtual.client import Table
 from host_tools.board_files import greet
 from host_tools.hil.capabilities import CAPABILITIES
+from host_tools.provision import build_hash
 from host_tools.store import Store
 from tests.virtual import LONG, instant_table
 
@@ -94,6 +95,39 @@ def outcomes(text: str) -> dict[str, int]:
     }
 
 
+def header_of(text: str) -> str:
+    """The line of a report's header that names the table."""
+    return next(line for line in text.splitlines() if line.startswith("table: "))
+
+
+def properties_of(report: Path) -> dict[str | None, str | None]:
+    """JUnit's properties of the whole run."""
+    return {row.get("name"): row.get("value") for row in ElementTree.parse(report).iter("property")}
+
+
+@pytest.mark.emulator
+def test_the_tables_tests_run_on_the_emulated_pico(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--target", "emulator"]
+    command += [
+        f"--junitxml={report}",
+        ROUNDS + "test_a_result_by_hand",
+        ROUNDS + "test_the_same_seed_brings_the_same_dice",
+    ]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(tmp_path), capture_output=True, text=True, check=False, timeout=30 * LONG
+    )
+    assert done.returncode == 0, done.stdout
+    assert outcomes(done.stdout) == {"passed": 1, "skipped": 1}, done.stdout
+    assert "made for the simulated table only" in done.stdout
+    properties = properties_of(report)
+    assert (properties["target"], properties["build"]) == ("emulator", build_hash())
+    version = [int(part) for part in str(properties["micropython"]).split(".")]
+    assert version >= [1, 24, 0]
+    assert header_of(done.stdout) == "table: " + ", ".join(f"{name} {value}" for name, value in properties.items())
+    assert "[emulator]" in next(case.get("name", "") for case in ElementTree.parse(report).iter("testcase"))
+
+
 def test_the_tables_tests_run_on_a_table_that_is_driven_by_commands(tmp_path: Path) -> None:
     with instant_table(tmp_path) as table:
         # A fault that others have left.
@@ -115,13 +149,11 @@ def test_the_tables_tests_run_on_a_table_that_is_driven_by_commands(tmp_path: Pa
         assert (state["state"], state["lid_open"]) == ("IDLE", False)
     # What was written for the tests has gone again.
     assert after["config_hash"] == before["config_hash"]
-    line = next(line for line in done.stdout.splitlines() if line.startswith("table: "))
+    line = header_of(done.stdout)
     for name in ("build", "micropython", "uid"):
         assert f"{name} {before[name]}" in line
     assert f"port {table.port}" in line
-    properties = {
-        row.get("name"): row.get("value") for row in ElementTree.parse(tmp_path / "report.xml").iter("property")
-    }
+    properties = properties_of(tmp_path / "report.xml")
     assert properties["uid"] == before["uid"]
     assert properties["build"] == before["build"]
     assert properties["target"] == "hardware"
