@@ -13,6 +13,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from dragoneye.keys import Key
 from dragoneye.rules.packs import load
 from host_tools import export, fairness, report
 from host_tools.audit import audit
@@ -21,15 +22,16 @@ from tests.bench import Row, seconds
 from tests.synthetic import fill, history
 
 TABLES = ("E6605481DB000001", "E6605481DB000002")
+KEY = bytes(range(32))
 
 
 def made() -> Path:
     """The record; filled when it is not there."""
     rounds = int(os.environ.get("RECORD_ROUNDS", "100000"))
-    path = Path(os.environ.get("RECORD_DB", Path(tempfile.gettempdir()) / f"dragoneye-{rounds}-rounds.db"))
+    path = Path(os.environ.get("RECORD_DB", Path(tempfile.gettempdir()) / f"dragoneye-{rounds}-tagged-rounds.db"))
     if not path.exists():
         for seed, uid in enumerate(TABLES, 1):
-            fill(path, uid, history(rounds // 2, seed=seed))
+            fill(path, uid, history(rounds // 2, seed=seed), key=KEY)
     return path
 
 
@@ -94,6 +96,10 @@ def run() -> Iterator[Row]:
     spent = time.perf_counter() - began
     analysed = once(lambda: [fairness.analyse(each) for each in sets])
     yield Row(f"statistics of {len(sets)} dice sets, {rounds // 2:,} rolls", f"{spent:.1f} s to read, {analysed:.1f} s")
-    spent = once(lambda: audit(store, [load("nj")], TABLES[0]))
-    yield Row("audit of one table", f"{spent:.0f} s, {rounds / 2 / spent:,.0f} rounds/s")
+    for what, held in (("their tags among it", {uid: {"": Key(KEY)} for uid in TABLES}), ("no journal key", {})):
+        began = time.perf_counter()
+        done = audit(store, [load("nj")], held=held)
+        spent = time.perf_counter() - began
+        assert not done.findings
+        yield Row(f"audit of {done.events:,} events, {what}", f"{spent:.0f} s, {done.events / spent:,.0f} events/s")
     store.close()
