@@ -16,7 +16,7 @@ try:
         pins = json.load(file)["pins"]
     for number in (pins["motor_in1"], pins["motor_in2"]):
         Pin(number, Pin.OUT, value=0)
-except Exception:
+except BaseException:
     # No board data, or none that can be used, whatever is wrong with it: the reference design's pins.
     for number in (14, 15):
         Pin(number, Pin.OUT, value=0)

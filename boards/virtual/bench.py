@@ -390,7 +390,7 @@ class Bench:
         self._levels: dict[str, int] = {}
         self._waiting: dict[int, tuple[Client, Json, float]] = {}
         self._next_id = 0
-        self._interrupt_char = 3
+        self._interrupt_char = -1
         self._interrupt_at: float | None = None
         self._running = False
         self._wdt_ms: int | None = None
@@ -462,7 +462,7 @@ class Bench:
 
     def _start_process(self, soft: str | None, pins: Json) -> None:
         assert self._board
-        self._interrupt_char = -1 if self._emulated else 3  # the image looks for Ctrl-C itself
+        self._interrupt_char = -1  # an image looks for Ctrl-C itself, and the unix port says when it does
         self._interrupt_at = None
         self._running = False
         new = not self._facts["provisioned"]

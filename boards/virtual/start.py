@@ -48,8 +48,8 @@ class Host:
         self._poll.register(receive, select.POLLIN)
         self._busy = False
         self._interrupted = False
-        # The board's own, which the bench hears of later.
-        self.interrupt_char = 3
+        # The board's own, which the bench hears of later; the rp2 port has no USB before main.py.
+        self.interrupt_char = -1
         self._seen = 0
         self.started_us = ticks_us()
         self.boot = json.loads(self._in.readline())
@@ -356,12 +356,12 @@ def run_file(name, firmware, names):
     """Run boot.py or main.py from the flash, or else from the firmware's sources. True: it ended without an error.
 
     The rp2 port runs both in one namespace, prints what ends them, takes SystemExit as a soft reset, and switches
-    Ctrl-C on for each (shared/runtime/pyexec.c).
+    Ctrl-C on for each (shared/runtime/pyexec.c), but there is no USB yet for the first.
     """
     path = "/" + name if is_file("/" + name) else firmware + "/" + name
     if not is_file(path):
         return True
-    sys.modules["micropython"].kbd_intr(3)
+    sys.modules["micropython"].kbd_intr(-1 if name == "boot.py" else 3)
     try:
         execfile(path, names)  # noqa: F821 - a builtin of the unix port
         return True
