@@ -19,7 +19,7 @@ DICE_FORMAT = 1
 DICE_PATH = "/dice.json"
 
 # The watchdog is always armed; 8388 ms is the most that the RP2040's counter takes (RP2040-E1). The least covers
-# what is done without a feed: to read a full segment of the journal at the start (1.6 s), or to erase some sectors of
+# what is done without a feed: to read a full segment of the journal at the start (0.7 s), or to erase some sectors of
 # flash (up to 400 ms each, W25Q16JV data sheet, 9.6).
 WATCHDOG_MS = 8000
 WATCHDOG_LEAST_MS = 2000

@@ -564,6 +564,54 @@ def _resent(table: Played) -> bool:
     return any(frame.get("ev", {}).get("k") == "closed" for frame in frames[hellos[-1] :])
 
 
+# What differs from one table to another that plays the same, whatever the dice: name, hashes, clocks, memory, currents,
+# and how often it was asked.
+APART = {
+    *("b", "config_hash", "counter", "issued", "known", "nonce", "t", "uid", "uptime_ms"),
+    *("frames", "free", "motor_ma", "repeats", "resent", "supply_mv", "tasks", "writes"),
+}
+
+
+def _without_these(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_these(one) for key, one in value.items() if key not in APART}
+    return [_without_these(one) for one in value] if isinstance(value, list) else value
+
+
+def _told_before_the_lid_opens(table: Played, dice: list[int]) -> tuple[set[str], set[str]]:
+    """What a host with ears and questions is told while the dice roll, and from then on until the lid opens."""
+    table.begin(dice)
+    table.may_shake()
+    table.device.wait_stored(LONG)
+    del table.heard[:]
+    table.shake()
+    for _ in range(2):
+        for name in ("status", "stats", "sensors"):
+            table.ask(name)
+        table.device._link.hello(0, 0)
+        until(lambda: _resent(table), "the events from the first one on")
+    rolling: set[str] = set()
+    locked: set[str] = set()
+    for frame in _spoken(bytes(table.heard)):
+        if "ev" in frame:
+            continue  # from before the roll
+        told = _without_these(frame.get("ok", frame.get("st", frame)))
+        # Which of these a host happens to be told is a matter of moments.
+        rolls = told.get("state") in (SHAKING, SETTLING, READING)
+        (rolling if rolls else locked).add(json.dumps({**told, "state": "rolls"} if rolls else told, sort_keys=True))
+    return rolling, locked
+
+
+def test_what_a_table_tells_before_the_lid_opens_is_the_same_whatever_the_dice(open_table: OpenTable) -> None:
+    rolling, locked = _told_before_the_lid_opens(open_table(), [6, 6, 6])
+    assert len(locked) >= 5  # the shake's answer, the state, counters, sensors, the hello
+    for dice in ([1, 2, 3], [4, 1, 1]):
+        more, told = _told_before_the_lid_opens(open_table(), dice)
+        assert told == locked
+        rolling |= more
+    assert len(rolling) <= 1
+
+
 @pytest.mark.needs("dice", "lid")
 def test_a_state_tells_the_dice_only_when_the_lid_has_opened(table: Played) -> None:
     table.begin([1, 2, 6])
