@@ -9,16 +9,37 @@ from typing import Any
 
 from boards.virtual import emulated, model
 from boards.virtual.model import default_tags
+from dragoneye import journal
+from dragoneye.rules.packs import WAGERS as ALL_WAGERS
 from dragoneye.rules.packs import load
 from host_tools import provision
 from host_tools.dealer import Dealer, Plan
 from host_tools.device import Device
 from host_tools.store import Store
+from tests.unit.tables import Desk
 
 WAGERS = {"match": 500, "even": 100, "odd": 100, "double": 100, "triple": 100, "bonus": 100}
 # Six positions with all six wagers: the most that is settled at once.
 FULL = Plan(1, dict.fromkeys(range(1, 7), WAGERS), {}, [])
 HELLO_MS = 3000
+
+
+def full_segment(folder: Path) -> int:
+    """Make a journal whose one segment is full: rounds of six positions with all six wagers each. Its bytes."""
+    desk = Desk(folder, now=1000)
+    desk.hello()
+    bets = {position: dict.fromkeys(ALL_WAGERS, 1_000_000) for position in range(1, 7)}
+    for position in bets:
+        bets[position]["bonus"] = 100
+    while desk.journal.last_id < journal.SEGMENT_RECORDS:
+        desk.play([3, 5, 2], bets)
+        desk.now += 10_000
+    desk.fetch()
+    segment, *others = sorted(folder.iterdir())
+    for other in others:
+        other.unlink()
+    assert len(segment.read_bytes().splitlines()) == 1 + journal.SEGMENT_RECORDS
+    return segment.stat().st_size
 
 
 class EmulatedTable:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dragoneye.journal import SEGMENT_RECORDS
 from tests.bench import Row
-from tests.emulated import FULL, EmulatedTable
+from tests.emulated import FULL, EmulatedTable, full_segment
 
 LID_MS = 5
 LOOP_MS = 20
@@ -76,6 +77,11 @@ def probed(firmware: Path) -> None:
     (firmware / "main.py").write_text(PROBES)
 
 
+def filled(firmware: Path) -> None:
+    """Give the table a journal whose newest segment is full: a start reads all of it."""
+    full_segment(firmware.parent / "provision" / "journal")
+
+
 def _lid(table: EmulatedTable) -> Iterator[int]:
     """Microseconds from the lid's opening to the last time that a motor pin was high, at each moment."""
     table.device.request("open", shaker=1)
@@ -126,6 +132,13 @@ def run() -> Iterator[Row]:
         yield Row("flash operations while motor or lock was driven", f"{moving}", goal=_goal(moving, 0, ""))
         pulse = table.pico.state()["lock_longest_us"] / 1000
         yield Row("lock pulse of 80 ms", f"{pulse:.2f} ms", goal=_goal(pulse, 90, "ms"))
+    with tempfile.TemporaryDirectory() as folder, EmulatedTable(Path(folder), change=filled) as table:
+        hello = table.hello() / 1000
+        yield Row(
+            f"reset to hello with {SEGMENT_RECORDS} records to read",
+            f"{hello:.0f} ms",
+            goal=_goal(hello, HELLO_MS, "ms"),
+        )
     with tempfile.TemporaryDirectory() as folder, EmulatedTable(Path(folder), change=probed) as table:
         table.hello()
         stats = table.device.request("stats")

@@ -75,7 +75,7 @@ def test_ring_and_buzzer_tell_a_fault_and_hold_nobody_up(tmp_path: Path) -> None
         assert sounds_ms - 50 <= (sounded - began) / 1000 <= sounds_ms + 250
         tasks = device.request("stats")["tasks"]
         print("tasks [runs, longest us, mean us, late]:", tasks)
-        assert tasks["signals"][1] < LOOP_BUDGET_US
+        assert {name: row[1] for name, row in tasks.items() if row[1] > LOOP_BUDGET_US} == {}
         assert pico.state()["motor"] == [0, 0]
 
 

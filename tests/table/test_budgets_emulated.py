@@ -1,4 +1,4 @@
-"""How long a start takes on the emulated Pico that has as much to read as there can be."""
+"""Budgets of the design on the emulated Pico where a start and a round have the most to do."""
 
 from __future__ import annotations
 
@@ -8,34 +8,15 @@ import pytest
 
 from dragoneye import config, journal
 from dragoneye.protocol import decode
-from dragoneye.rules.packs import WAGERS
-from tests.unit.tables import Desk
 
 pytestmark = [pytest.mark.emulator, pytest.mark.slow]
 
 pytest.importorskip("rp2040py", reason="emulator: rp2040py is not installed")
 
-from tests.emulated import EmulatedTable  # noqa: E402
+from tests.emulated import FULL, EmulatedTable, full_segment  # noqa: E402
 
 RESET_TO_HELLO_US = 2_000_000
-
-
-def full_segment(folder: Path) -> int:
-    """A journal whose one segment is full: rounds of six positions with all six wagers each. Its bytes."""
-    desk = Desk(folder, now=1000)
-    desk.hello()
-    bets = {position: dict.fromkeys(WAGERS, 1_000_000) for position in range(1, 7)}
-    for position in bets:
-        bets[position]["bonus"] = 100
-    while desk.journal.last_id < journal.SEGMENT_RECORDS:
-        desk.play([3, 5, 2], bets)
-        desk.now += 10_000
-    desk.fetch()
-    segment, *others = sorted(folder.iterdir())
-    for other in others:
-        other.unlink()
-    assert len(segment.read_bytes().splitlines()) == 1 + journal.SEGMENT_RECORDS
-    return segment.stat().st_size
+TASK_US = 20_000
 
 
 def test_a_start_with_a_full_segment_of_the_journal(tmp_path: Path) -> None:
@@ -54,3 +35,14 @@ def test_a_start_with_a_full_segment_of_the_journal(tmp_path: Path) -> None:
         assert took < RESET_TO_HELLO_US
         # The watchdog is armed a while after the reset, and fed when the journal was read.
         assert took < config.WATCHDOG_LEAST_MS * 1000
+
+
+def test_no_task_holds_the_loop_in_a_round_of_all_wagers(tmp_path: Path) -> None:
+    with EmulatedTable(tmp_path) as table:
+        table.hello()
+        assert table.play(FULL)["status"] == "settled"
+        tasks = table.device.request("stats")["tasks"]
+        print("tasks [runs, longest us, mean us, late]:", tasks)
+        assert {name: row[1] for name, row in tasks.items() if row[1] > TASK_US} == {}
+        # Settled, the heap is as full as it gets; a collection goes over it once.
+        assert tasks["memory"][0] > 5
