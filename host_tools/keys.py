@@ -125,7 +125,7 @@ class Keys:
             raise KeysError(f"{self.path}: {error.strerror}") from None
         except KeysError:
             raise
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             words = _("{path}: this is no file of keys; move it away, then import or provision the keys again")
             raise KeysError(words.format(path=self.path)) from None
 
@@ -298,7 +298,7 @@ def import_file(path: Path) -> tuple[str, str, dict[str, Secret]]:
             raise ValueError
     except OSError as error:
         raise KeysError(f"{path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         words = _("{path}: this is no file of `tablectl keys export`, or it is damaged; nothing was taken from it")
         raise KeysError(words.format(path=path)) from None
     return uid, key_id, raw

@@ -23,8 +23,9 @@ from typing import Any, ClassVar, NamedTuple
 from starlette.types import Message as AsgiMessage
 
 from boards.virtual.model import default_tags
-from dragoneye import config, journal, protocol, round
+from dragoneye import config, journal, keys, protocol, round
 from dragoneye.errors import BadInput
+from dragoneye.protocol import DEALER, SUPERVISOR, TECHNICIAN, TEST
 from dragoneye.rules import packs
 from dragoneye.text import dumps
 from host_tools import configuration, table_file
@@ -33,6 +34,7 @@ from host_tools.board_data import board_data
 from host_tools.cli.tables import parse_request
 from host_tools.diceset import DiceSet
 from host_tools.hil import rig
+from host_tools.keys import file_of, import_file, signed
 from host_tools.link import Link, LinkClosed, Refused
 from host_tools.rules import houseway
 from host_tools.store import Store
@@ -41,6 +43,7 @@ from host_tools.web.access import Pins, Sessions
 from host_tools.web.console import Console
 from host_tools.web.hub import Snapshot
 from tests.unit.tables import LASTING, Desk, Rig
+from tests.unit.test_keys import Keyed
 from tests.unit.test_round_walk import check_rounds
 
 ROOT = Path(__file__).parents[2]
@@ -308,6 +311,65 @@ def request_seeds() -> list[bytes]:
     return [*singles, *pairs, b"\x00!\x03\n!" + framed(b'9 {"q":"status"}'), b'\x00{"ack":3}']
 
 
+def make_signed(folder: Path) -> Run:
+    """The same at a table with keys: only what a key that is good for it has signed is done, and that once.
+
+    A line that begins with d, s or t is signed by the dealer, supervisor or technician as they would; others come as
+    they are.
+    """
+    signers = {b"d": DEALER, b"s": SUPERVISOR, b"t": TECHNICIAN}
+
+    def run(data: bytes) -> bool:
+        _emptied(folder)
+        desk = Keyed(folder)
+        desk.role = SUPERVISOR
+        desk.hello()
+        states = [state for state in LASTING if state != TEST]
+        desk.reach(states[(data[0] if data else 0) % len(states)])
+        desk.fetch()
+        done = 0
+        for line in data[1:].split(b"\n"):
+            desk.drain()
+            before = (desk.journal.last_id, desk.view(), desk._gate.counter)
+            desk.seq += 1
+            role = signers.get(line[:1])
+            body = b"%d " % desk.seq + (line[1:] if role else line)
+            if role:
+                desk.counter = max(desk.counter, desk._gate.counter) + 1
+                key = desk._gate.keys[role]
+                body = signed(body, role, desk.counter, key, desk.uid, desk._gate.nonce)
+            desk.controller.receive(framed(body), desk.now)
+            answers = [value for value in desk.drain() if value.get("re") == desk.seq]
+            if not answers or "err" in answers[0]:
+                after = (desk.journal.last_id, desk.view(), desk._gate.counter)
+                assert after[:2] == before[:2], "what was refused changed something"
+                if answers and answers[0]["err"] == "E_HELLO":
+                    desk.hello(desk.journal.last_id)
+                continue
+            name = json.loads(body.partition(b" ")[2])["q"]
+            needs = keys.GOOD_FOR.get(protocol.REQUESTS[name][0])
+            assert needs is None or role in needs, "done without a key that is good for it"
+            done += needs is not None
+            recorded = desk.journal.last_id
+            # The same signature under another number, as who has heard it can try.
+            desk.seq += 1
+            again = framed(b"%d " % desk.seq + body.partition(b" ")[2])
+            desk.controller.receive(again, desk.now)
+            assert needs is None or desk.journal.last_id == recorded, "done again"
+        return done > 0
+
+    return run
+
+
+def signed_seeds() -> list[bytes]:
+    found = [b"\x00s" + compact(one) for one in REQUESTS] + [b"\x00" + compact(one) for one in REQUESTS]
+    played = [compact(one) for one in REQUESTS[4:12]]
+    found += [bytes([state]) + role + line for state in range(9) for role in (b"d", b"t") for line in played]
+    claims = [b"dealer:5:" + b"0" * 32, b"\\ud800:1:x", b"dealer:1:1", b"journal:1:0", b"\xc2\xb2:\xc2\xb2:1"]
+    forged = [b'{"q":"open","shaker":1,"a":"' + claim + b'"}' for claim in claims]
+    return [*found, *(b"\x00" + line for line in forged), *(b"\x00d" + line for line in forged)]
+
+
 def make_journal(folder: Path) -> Run:
     """A journal's newest segment, forged: damage is told and put aside, or the records are taken and go on.
 
@@ -395,6 +457,8 @@ def make_device_config(folder: Path) -> Run:
             assert words is None or words
             return words is None
         try:
+            if kind == b"k":
+                return keys.read_keys(str(conf)) is not None
             if path is dice:
                 return config.read_dice("over", str(dice)) is not None
             _data, pack, registry, _hash = config.read_config(str(conf), str(folder / "none"))
@@ -414,7 +478,8 @@ def device_config_seeds() -> list[bytes]:
     conf = json.loads(files["config.json"])
     del conf["board_hash"]
     dice = {"format": 1, "dice": default_tags(), "eye": 0, "serial": "A", "issued": "", "over": "over"}
-    return [b"b" + files["board.json"], b"c" + compact(conf), b"d" + compact(dice)]
+    raw = {name: bytes([place]) * keys.KEY_BYTES for place, name in enumerate(keys.NAMES)}
+    return [b"k" + file_of(raw), b"b" + files["board.json"], b"c" + compact(conf), b"d" + compact(dice)]
 
 
 # -- files on the host ---------------------------------------------------------------------------------------------
@@ -502,7 +567,7 @@ def rig_seeds() -> list[bytes]:
 
 
 def make_json_file(folder: Path) -> Run:
-    """JSON files of a person: a rule pack, a house way, a dice set, the file of PINs. The first byte chooses."""
+    """JSON files of a person: a rule pack, a house way, a dice set, keys, the file of PINs. The first byte chooses."""
 
     def run(data: bytes) -> bool:
         path = folder / "one.json"
@@ -511,6 +576,7 @@ def make_json_file(folder: Path) -> Run:
             b"p": lambda: packs.load(str(path)),
             b"h": lambda: houseway.load(str(path)),
             b"d": lambda: DiceSet.load(path),
+            b"k": lambda: import_file(path),
         }
         try:
             readers.get(data[:1], lambda: Pins(path).roles)()
@@ -529,7 +595,8 @@ def json_file_seeds() -> list[bytes]:
     salted = {"salt": "00" * 16, "hash": "11" * 32}
     pins = {"secret": "ab" * 32, "roles": {"dealer": salted, "supervisor": salted}}
     based = b'p{"name":"x","base":"nj","values":{"positions":[7,"house"]}}'
-    return [b"p" + pack, based, *ways, b"d" + compact(dice), b"s" + compact(pins)]
+    told = {"format": 1, "uid": "E660", "key_id": "0011aabb", "keys": {"dealer": "ab" * 32, "journal": "cd" * 32}}
+    return [b"k" + compact(told), b"p" + pack, based, *ways, b"d" + compact(dice), b"s" + compact(pins)]
 
 
 # -- typed ---------------------------------------------------------------------------------------------------------
@@ -832,12 +899,13 @@ TARGETS: dict[str, Target] = {
     "frame": Target("the frame and every message's fields", make_frame, frame_seeds),
     "link": Target("what a table sends, into the record", make_link, link_seeds),
     "requests": Target("requests to a table in any state", make_requests, request_seeds),
+    "signed": Target("requests to a table with keys", make_signed, signed_seeds),
     "journal": Target("the journal's reader", make_journal, journal_seeds),
     "device_config": Target("the files on the table's flash", make_device_config, device_config_seeds),
     "document": Target("a table's files, read back by the host", make_document, document_seeds),
     "table_file": Target("a table's TOML file", make_table_file, table_file_seeds),
     "rig": Target("a bench's rig file", make_rig, rig_seeds),
-    "json_file": Target("rule packs, house ways, dice sets, PINs", make_json_file, json_file_seeds),
+    "json_file": Target("rule packs, house ways, dice sets, PINs, keys", make_json_file, json_file_seeds),
     "batch": Target("batches of tiles, cards, seats, banks, wagers, odds", make_batch, batch_seeds),
     "words": Target("what is typed at the table and for its file", make_words, words_seeds),
     "web": Target("the web's forms and JSON", make_web, web_seeds),

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
 
+from dragoneye import protocol
 from dragoneye.rules import packs
+from tests.fuzz.mutate import mutate
+from tests.fuzz.targets import TARGETS, framed
+from tests.fuzz.watch import CORPUS
 from tests.mpy.conftest import Run
 
 
@@ -40,6 +45,28 @@ def test_signatures(micropython: Run, cpython: Run) -> None:
     assert ours == cpython("sign_requests.py")
     assert "E_AUTH" in ours
     assert "technician" in ours.splitlines()
+
+
+def test_made_up_frames(micropython: Run, cpython: Run) -> None:
+    """MicroPython's json takes more than CPython's; what both take is the same, and neither ends with an exception."""
+    rng = random.Random(20)
+    seeds = TARGETS["frame"].seeds()
+    made = [*seeds, *(path.read_bytes() for path in sorted((CORPUS / "frame").glob("*")))]
+    made += [mutate(rng.choice(seeds), rng, protocol.LINE_MAX - 10) for _ in range(3000)]
+    lines = [data[1:] if data[:1] == b"!" else framed(data) for data in made]
+    # A line's end ends it.
+    given = "\n".join(line.hex() or "0a" for line in lines if b"\n" not in line)
+    ours, theirs = (run("decode_frames.py", stdin=given).splitlines() for run in (micropython, cpython))
+    assert len(ours) == len(theirs) == given.count("\n") + 1
+    both = 0
+    for one, other in zip(ours, theirs, strict=True):
+        if one[:5] == other[:5] == "taken":
+            both += 1
+            # A dict's order is its own in each.
+            assert one.split(" [")[0] == other.split(" [")[0]
+            assert json.loads(one[one.index("[") :]) == json.loads(other[other.index("[") :])
+        assert other[:5] != "taken" or one[:5] == "taken"
+    assert both > 100
 
 
 def test_singling_out_a_tag_allocates_nothing(micropython: Run) -> None:
