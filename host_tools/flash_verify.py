@@ -29,8 +29,11 @@ Row = tuple[str, int, str]
 
 @dataclass
 class Survey:
-    """A table's answer: `root` is the folder that its firmware runs from, `mpy` what it runs; `rows` are fetched when
-    they are needed."""
+    """A table's answer.
+
+    `seed` is what its hashes are under (Link.challenge_of), `root` the folder that its firmware runs from, `mpy` what
+    it runs; `rows` are fetched when they are needed.
+    """
 
     seed: str
     root: str
@@ -59,7 +62,7 @@ def ask(link: Link) -> Survey:
         answer = link.request("verify")
     if answer["why"] is not None:
         raise LinkError(_("the table could not verify its files: {why}").format(why=answer["why"]))
-    return Survey(seed, answer["root"], answer["mpy"], answer["files"], answer["hash"])
+    return Survey(link.challenge_of(seed), answer["root"], answer["mpy"], answer["files"], answer["hash"])
 
 
 def fetch_rows(link: Link, survey: Survey) -> None:

@@ -7,13 +7,17 @@ import re
 from functools import cache
 from pathlib import Path
 
-from dragoneye import keys
+import pytest
+
+from dragoneye import installed, keys
 from dragoneye.protocol import SUPERVISOR
 from host_tools import flash_verify
 from host_tools.flash_verify import Survey
-from host_tools.keys import file_of
+from host_tools.keys import Ring, file_of
+from host_tools.link import Link
 from tests.unit.test_flash import CONFIG, NEW, lay, surveyed
 from tests.unit.test_keys import RAW, Keyed
+from tests.unit.test_link import Keyed as Wired
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
@@ -60,6 +64,37 @@ def test_an_answer_to_another_seed_is_no_answer(tmp_path: Path) -> None:
     stale = Survey(new.seed, old.root, old.mpy, old.files, old.total, old.rows)
     assert not flash_verify.is_expected(stale, files)
     assert {verdict for _path, verdict in flash_verify.compare(stale, NEW, CONFIG)} == {flash_verify.CHANGED}
+
+
+def test_at_a_table_with_keys_only_who_has_the_technicians_can_tell_a_right_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flash_verify.secrets, "token_hex", lambda count: "on the cable")
+    files = flash_verify.expected(NEW, "/a/", CONFIG)
+    lay(tmp_path / "flash", files)
+    rig = Wired(tmp_path)
+    link = Link(rig.plain(), lambda record, hash_, tag: True, signer=Ring(rig.keys))
+    link.hello(0, 0)
+    seeds = []
+
+    def begin(seed: str) -> installed.Survey:
+        seeds.append(seed)
+        survey = installed.Survey(seed, f"{tmp_path}/flash/")
+        while survey.running:
+            survey.step()
+        return survey
+
+    rig.board.controller.start_survey = begin
+    answered = flash_verify.ask(link)
+    assert flash_verify.is_expected(answered, files)
+    flash_verify.fetch_rows(link, answered)
+    assert seeds == [answered.seed]
+    # Who knows the seed that went over the cable, and the right files, does not know the answer.
+    known = Survey("on the cable", "/a/", answered.mpy, answered.files, answered.total)
+    assert not flash_verify.is_expected(known, files)
+    (tmp_path / "flash" / "main.py").write_bytes(b"another program")
+    assert not flash_verify.is_expected(flash_verify.ask(link), files)
+    rig.close()
 
 
 def test_a_program_that_keeps_the_right_files_answers_as_they_would(tmp_path: Path) -> None:
