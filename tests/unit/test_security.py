@@ -69,7 +69,7 @@ def test_an_answer_to_another_seed_is_no_answer(tmp_path: Path) -> None:
 def test_at_a_table_with_keys_only_who_has_the_technicians_can_tell_a_right_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flash_verify.secrets, "token_hex", lambda count: "on the cable")
+    monkeypatch.setattr("host_tools.flash_verify.secrets.token_hex", lambda count: "on the cable")
     files = flash_verify.expected(NEW, "/a/", CONFIG)
     lay(tmp_path / "flash", files)
     rig = Wired(tmp_path)
