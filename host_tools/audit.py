@@ -370,11 +370,10 @@ class _TableAudit:
         for name, count in sorted(proof.missing.items()):
             # Behind the last that fits, anybody may have written it who says that it was another key.
             tell = self.find if self.keys and self.unproved else self.note
-            tell(
-                _("{count} tags were not checked: the journal key {key} is not here").format(
-                    count=count, key=_("that the table did not name") if name == UNKNOWN else name
-                )
-            )
+            words = _("{count} tags were not checked: the journal key {key} is not here")
+            if name == UNKNOWN:
+                words = _("{count} tags were not checked: no journal key of this table is here")
+            tell(words.format(count=count, key=name))
         if not proof.tagged:
             self.note(
                 _("no event has a tag: the hashes alone are checked, which whoever can write this record can make anew")

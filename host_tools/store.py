@@ -374,11 +374,7 @@ class Store:
             words = str(error.orig).strip().splitlines()[0]
             raise StoreError(_("{path}: a value does not fit ({error})").format(path=self.path, error=words)) from None
         except DatabaseError as error:
-            raise StoreError(
-                _("{path}: this is not a sound database ({error}); move it away or restore a copy").format(
-                    path=self.path, error=str(error.orig).strip().partition("\n")[0]
-                )
-            ) from None
+            raise StoreError(_unsound(self.path, error.orig)) from None
 
     # -- events ----------------------------------------------------------------------------------------------------
 
@@ -884,6 +880,8 @@ class Store:
         except (sqlite3.Error, OSError) as error:
             for left in (unfinished, unfinished.with_name(unfinished.name + "-journal")):
                 left.unlink(missing_ok=True)
+            if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+                raise StoreError(_unsound(self.path, error)) from None
             words = _operational(getattr(error, "strerror", None) or str(error))
             raise StoreError(f"{target}: {words}") from None
 
@@ -942,6 +940,12 @@ def _user() -> str:
         return getpass.getuser()[:80]
     except (KeyError, OSError):
         return str(os.getuid())
+
+
+def _unsound(path: Path | str, error: object) -> str:
+    return _("{path}: this is not a sound database ({error}); move it away or restore a copy").format(
+        path=path, error=str(error).strip().partition("\n")[0]
+    )
 
 
 def _operational(words: str) -> str:

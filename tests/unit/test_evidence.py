@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import random
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from dragoneye.rules.packs import load
 from dragoneye.text import dumps
 from host_tools import corrections
 from host_tools.audit import Audit, audit, check_head, compare
+from host_tools.dealer import Dealer, Plan
+from host_tools.device import Device
 from host_tools.link import Link
 from host_tools.store import Store
 from tests import lossy
@@ -356,24 +359,23 @@ class Wired(lossy.Board):
         return Link(lossy.MemoryWire(self), lambda record, link, tag: False)
 
 
-@pytest.fixture
-def wired(tmp_path: Path) -> tuple[Wired, Store]:
-    """A table that has played two rounds, and the record of a host that has stored all of it."""
-    import random
-
-    from host_tools.dealer import Dealer, Plan
-    from host_tools.device import Device
-
-    board = Wired(tmp_path / "board", random.Random(3))
-    store = Store(tmp_path / "wired.db")
+def play_on(board: Wired, store: Store, rounds: int) -> None:
+    """A host plays so many rounds and stores what there is."""
     device = Device("memory", store, open_transport=lambda port: lossy.MemoryWire(board))
-    for _round in range(2):
+    for _round in range(rounds):
         Dealer(device, NJ, lossy.MemoryLid(board)).play(Plan(1, {1: {"match": 500}}, {}, []))
-    board.lid(False)
     device.wait_stored()
     # The last acknowledgement is under way.
     device.poll(1.0)
     device.close()
+
+
+@pytest.fixture
+def wired(tmp_path: Path) -> tuple[Wired, Store]:
+    """A table that has played two rounds, and the record of a host that has stored all of it."""
+    board = Wired(tmp_path / "board", random.Random(3))
+    store = Store(tmp_path / "wired.db")
+    play_on(board, store, 2)
     return board, store
 
 
@@ -421,6 +423,21 @@ def test_the_tables_own_head_shows_what_was_cut_off_changed_or_added(wired: tupl
     assert said["added"][0].startswith(f"the table's own journal ends at event {last}: what follows here was added")
     # And the table is none the worse.
     assert board.controller.journal.last_id == last
+
+
+def test_a_copy_that_is_put_back_gets_what_it_misses_from_the_table(wired: tuple[Wired, Store], tmp_path: Path) -> None:
+    board, store = wired
+    store.backup(tmp_path / "copy.db")
+    play_on(board, store, 1)
+    whole = list(store.stream_events("U1", raw=True))
+    restored = Store(tmp_path / "copy.db")
+    findings, _notes = compared((board, restored))
+    assert f"the table was told that its events up to {len(whole)} are stored" in findings[0]
+    play_on(board, restored, 0)
+    assert [row["body"] for row in restored.stream_events("U1", raw=True)] == [row["body"] for row in whole]
+    assert compared((board, restored)) == ([], [])
+    assert audit(restored, [NJ]).findings == []
+    restored.close()
 
 
 def test_a_record_without_this_table_is_refused(wired: tuple[Wired, Store], tmp_path: Path) -> None:

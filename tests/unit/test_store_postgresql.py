@@ -108,6 +108,33 @@ def test_two_processes_write_the_same_events_at_once(url: str, tmp_path: Path) -
     store.close()
 
 
+def test_killed_in_the_middle_again_and_again(url: str, tmp_path: Path) -> None:
+    """kill -9 of the program that writes: what it said is durable is there, once, and the next one goes on."""
+    records = many(60)
+    (tmp_path / "records.json").write_text(json.dumps(records))
+    code = WRITER.replace("Path(sys.argv[1])", "sys.argv[1]")
+    command = [sys.executable, "-c", code, url, str(tmp_path / "records.json")]
+    for after in (3, 17, 40, 80):
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        said = [process.stdout.readline() for _line in range(after + 1)]
+        process.kill()
+        process.wait(30)
+        store = Store(url)
+        ids = [event["id"] for event in store.events(UID)]
+        assert ids == list(range(1, len(ids) + 1))
+        assert len(ids) >= int(said[-1])
+        assert store.head(UID)["event"] == len(ids)  # type: ignore[index]
+        store.close()
+    store = Store(url)
+    assert all(take_all(store, records))
+    assert [one["round"] for one in store.rounds(UID, 100)] == list(range(1, 61))
+    store.close()
+
+
 def test_a_record_of_before_the_migrations(url: str) -> None:
     engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"))
     with engine.begin() as connection:
