@@ -218,7 +218,7 @@ class App:
         self._moved_at = self.clock.now()
         # The readers need a moment after their reset.
         self._readers_at = self.clock.now() - READERS_MS + TICK_MS
-        heap.mark_modules_first()
+        heap.mark_modules_first(sys.modules[__name__])
         self.report(self.controller.table.lid, not self.board.lid.active)
         self.report(self.controller.table.tamper, not self.board.tamper.active)
         self._note_service_key()

@@ -42,12 +42,13 @@ _large = []
 _first = _large  # type: object
 
 
-def mark_modules_first():
-    """From now on look at the modules before all else, in their order."""
+def mark_modules_first(app):
+    """From now on look at the modules first, then at what `collect` is given, then at the module `app`, and so at all
+    that runs."""
     global _first
-    _first = _large
+    # The last of a tuple is looked at first, and the rest is all that waits meanwhile.
+    _first = (app, _large)
     for name in reversed(MODULES):
-        # The last of a tuple is looked at first, and the rest is all that waits meanwhile.
         _first = (_first, sys.modules["dragoneye." + name])
 
 

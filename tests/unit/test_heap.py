@@ -36,11 +36,11 @@ def test_the_modules_are_looked_at_one_by_one_and_in_order(monkeypatch: pytest.M
     assert sys.modules["dragoneye.text"] is text
     monkeypatch.setattr(heap, "MODULES", ("errors", "text"))
     monkeypatch.setattr(heap, "_first", heap._first)
-    heap.mark_modules_first()
+    heap.mark_modules_first("app")
     # The collector takes the last of a tuple first.
     chain: Any = heap._first
-    (last, second), first = chain
-    assert (first, second, last) == (errors, text, [])
+    ((app, last), second), first = chain
+    assert (first, second, last, app) == (errors, text, [], "app")
     seen: list[object] = []
     monkeypatch.setattr("gc.collect", lambda: seen.extend(last))
     heap.collect("pack", "registry")
