@@ -17,7 +17,7 @@ from host_tools.hil.rigged import Rigged
 from host_tools.link import Message
 from host_tools.store import default_place
 from tests.table.played import Played
-from tests.virtual import LONG, instant_table
+from tests.virtual import LONG, be_patient, instant_table
 
 REAL = Path(__file__).parents[2] / "firmware"
 
@@ -68,9 +68,8 @@ def board(
     The real one can be given no options but another pack and `more` entries of its configuration; it gets its own back.
     """
     if target == EMULATOR:
-        # It runs slower than the wall clock.
-        monkeypatch.setattr("host_tools.link.GIVE_UP_S", 120.0)
-        monkeypatch.setattr("tests.virtual.PATIENCE", 10 * LONG)
+        be_patient(monkeypatch, 15 * LONG)
+        monkeypatch.setattr("tests.virtual.PATIENCE", 15 * LONG)
     with ExitStack() as stack:
         count = 0
 

@@ -55,6 +55,38 @@ def test_a_watchdog_that_a_program_has_armed_is_stopped(tmp_path: Path) -> None:
             assert pico.boots == boots
 
 
+STEPS = """
+import gc, time
+from dragoneye.installed import Survey
+survey = Survey("0123456789abcdef")
+took = []
+gc.collect()
+while survey.running:
+    start = time.ticks_us()
+    survey.step()
+    took.append(time.ticks_diff(time.ticks_us(), start))
+print("took", len(took), max(took), sum(took), len(survey.rows), survey.why)
+"""
+
+
+def test_no_step_of_verifying_holds_the_loop(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    """As much as the budget of a task allows, in emulated time."""
+    scratch = tmp_path / "compiled"
+    scratch.mkdir()
+    files: dict[str, str | Path] = {**emulated.files_of(provision.FIRMWARE, scratch)}
+    files["/main.py"] = "import time\ntime.sleep_ms(30)\n" + STEPS
+    with emulated.EmulatedPico(emulated.image_of(tmp_path, files), seed=7) as pico:
+        pico.run_until(lambda: b"None\r\n" in pico.output, 10_000)
+        steps, longest, whole, rows = map(int, bytes(pico.output).split(b"took ")[1].split()[:4])
+    assert rows == len(files)
+    assert steps > rows
+    assert longest < 20_000
+    record_property(
+        "counts",
+        f"verifying {rows} files: {steps} steps, {whole / 1000:.0f} ms in all, the longest {longest / 1000} ms",
+    )
+
+
 @pytest.mark.slow
 def test_a_bare_board_is_flashed_starts_and_is_verified(
     tablectl: Tablectl, tmp_path: Path, record_property: Callable[[str, object], None]
