@@ -181,16 +181,18 @@ class BoardFiles:
         silent_end = time.monotonic() + SILENT_S
         cut_short = 0
         while True:
-            try:
-                # To be asked takes time, which one that resets again and again does not have.
-                if cut_short < ASKED_STARTS:
+            # To be asked takes time, which one that resets again and again does not have. A table that refuses is left.
+            if cut_short < ASKED_STARTS:
+                try:
                     self.ran = self._asked() or self.ran
+                except LinkClosed:
+                    cut_short += 1
+                    wait_for_port(self.port)
+                    continue
+            try:
                 self._take()
                 return
-            except MayNotStop:
-                raise
             except BadInput as error:
-                cut_short += isinstance(error, LinkClosed)
                 if time.monotonic() >= (silent_end if isinstance(error, NoPrompt) else end):
                     raise
             wait_for_port(self.port)

@@ -11,7 +11,7 @@ from hashlib import sha256
 SLOT = "/slot"
 PACKAGE = "dragoneye"
 
-# Bytes hashed in a step: 1.1 ms of the Pico for SHA-256, and the flash's reading.
+# Bytes hashed in a step: 1.1 ms of the Pico for SHA-256, and the flash's reading (docs/performance.md has the longest).
 CHUNK = 1024
 # A foreign flash full of files shall not fill the memory.
 FILES_MAX = 250
@@ -101,7 +101,10 @@ class Survey:
         paths = []
         while folders:
             folder = folders.pop()
-            for name in os.listdir(folder):
+            names = os.listdir(folder)
+            # A step of its own: on the Pico it takes as long as a look at a file.
+            yield
+            for name in names:
                 path = folder + name
                 if _is_folder(path):
                     folders.append(path + "/")

@@ -15,10 +15,11 @@ from boards import mpy
 from boards.virtual.unix_port import find_micropython
 from dragoneye import installed
 from dragoneye.errors import BadInput
-from host_tools import flash, flash_package, flash_verify, provision
+from host_tools import board_files, flash, flash_package, flash_verify, provision
 from host_tools.flash_build import MANIFEST, Build, make
 from host_tools.flash_plan import BLOCK, Board, Plan, Step, plan, told, with_manifest
 from host_tools.flash_verify import ADDED, CHANGED, MISSING, SAME, SPARE, UNKNOWN
+from host_tools.link import Refused
 from tests.virtual import need_micropython
 
 
@@ -388,3 +389,17 @@ def test_a_frozen_firmware_needs_no_files(tmp_path: Path, monkeypatch: pytest.Mo
     assert done.stdout == ("['nj', 'pr', 'ca'] rpi_pico\nrule pack /none/own.json: the file cannot be read\n"), (
         done.stderr
     )
+
+
+def test_a_table_that_refuses_to_stop_is_not_made_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as one that is locked, or whose key is not held: by insisting it would lose what it guards."""
+
+    def refuse(port: str) -> None:
+        raise Refused("maintenance", "E_AUTH", "the table has keys", "IDLE")
+
+    monkeypatch.setattr(board_files, "stop_table", refuse)
+    monkeypatch.setattr(board_files, "wait_for_port", lambda port, seconds=None: None)
+    monkeypatch.setattr(board_files, "RawPrompt", lambda *arguments, **more: pytest.fail("its program is stopped"))
+    for insist in (True, False):
+        with pytest.raises(Refused, match="maintenance: the table has keys"):
+            board_files.BoardFiles("P", insist)
