@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
 
 # What has broken parsers before.
 ODD: tuple[Any, ...] = (
@@ -112,3 +116,13 @@ def mutate(data: bytes, rng: random.Random, most: int = 1 << 14) -> bytes:
             put = rng.choice((*_BYTES, bytes([rng.randrange(256)]), bytes([rng.randrange(256)]), b""))
             lines[at] = line[:cut] + put + line[end:]
     return b"\n".join(lines)[:most]
+
+
+def inputs_of(seeds: Sequence[bytes]) -> SearchStrategy[bytes]:
+    """Bytes of any kind, and seeds with some of their parts changed."""
+    # Not needed, and not imported, where atheris makes the input.
+    from hypothesis import strategies as st
+
+    return st.binary(max_size=64) | st.builds(
+        lambda first, number: mutate(first, random.Random(number)), st.sampled_from(seeds), st.integers(0, 2**64)
+    )

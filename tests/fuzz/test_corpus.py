@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import socket
 import subprocess
 import sys
@@ -13,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.fuzz import __main__ as fuzz
 from tests.fuzz import watch
-from tests.fuzz.mutate import mutate
+from tests.fuzz.mutate import inputs_of
 from tests.fuzz.targets import TARGETS, Target
 from tests.fuzz.watch import CORPUS, Watch
 
@@ -24,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 KEPT = [(path.parent.name, path.name) for path in sorted(CORPUS.glob("*/*"))]
 # Made-up inputs of a test run: `make fuzz` makes more.
 INPUTS = 150
+SEEDS = {name: target.seeds() for name, target in TARGETS.items()}
 
 
 def watched(target: Target, keep: Path | None = None) -> Iterator[Watch]:
@@ -51,21 +53,20 @@ def test_every_kept_input_has_its_target() -> None:
 
 
 def test_seeds_are_taken(target: tuple[str, Watch]) -> None:
-    _name, one = target
+    name, one = target
     before = one.taken
-    for seed in TARGETS[_name].seeds():
+    for seed in SEEDS[name]:
         assert one.one(seed) is None, one.findings
     assert one.taken > before
 
 
-def test_made_up_input(target: tuple[str, Watch]) -> None:
-    """Differs from run to run; what breaks something is printed whole, to be put in the corpus."""
+@settings(max_examples=INPUTS, deadline=None, suppress_health_check=[*HealthCheck])
+@given(made=st.data())
+def test_made_up_input(target: tuple[str, Watch], made: st.DataObject) -> None:
     name, one = target
-    seeds = TARGETS[name].seeds()
-    rng = random.Random()
-    for _again in range(INPUTS):
-        data = mutate(rng.choice(seeds), rng)
-        assert one.one(data) is None, (data, one.findings)
+    one.findings.clear()
+    data = made.draw(inputs_of(SEEDS[name]))
+    assert one.one(data) is None, one.findings
 
 
 # -- what breaks something is found --------------------------------------------------------------------------------

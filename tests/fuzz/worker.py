@@ -85,11 +85,9 @@ def atheris(run: Run, seeds: list[bytes], folder: Path, mutate: Callable[..., by
 def hypothesis(run: Run, seeds: list[bytes], folder: Path, mutate: Callable[..., bytes]) -> None:
     """Seeds with some of their parts changed, and bytes of any kind; nothing is learnt from what they reach."""
     from hypothesis import HealthCheck, Phase, given, seed, settings
-    from hypothesis import strategies as st
 
-    inputs = st.binary(max_size=64) | st.builds(
-        lambda first, number: mutate(first, random.Random(number)), st.sampled_from(seeds), st.integers(0, 2**64)
-    )
+    from tests.fuzz.mutate import inputs_of
+
     asked = settings(
         max_examples=20_000, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=[*HealthCheck]
     )
@@ -100,7 +98,7 @@ def hypothesis(run: Run, seeds: list[bytes], folder: Path, mutate: Callable[...,
 
             @seed(number)
             @asked
-            @given(data=inputs)
+            @given(data=inputs_of(seeds))
             def some(data: bytes) -> None:
                 run.one(data)
 
