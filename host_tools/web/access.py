@@ -10,6 +10,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -181,13 +182,28 @@ class Session:
 
 
 class Sessions:
-    """Sessions in cookies that this server signed; they outlive it. `now` is seconds of the world's clock."""
+    """Sessions in cookies that this server signed; they outlive it. `now` is seconds of the world's clock.
+
+    Raises PinError when the list of those that were ended is there and is none.
+    """
 
     def __init__(self, pins: Pins, now: Callable[[], float] = time.time) -> None:
         self._pins = pins
         self._now = now
         self._seen: OrderedDict[str, float] = OrderedDict()
-        self._ended: OrderedDict[str, None] = OrderedDict()
+        # Those that were ended, and when their cookies are over anyhow; kept for the next start of the server.
+        self._path = pins.path.with_name(pins.path.name + ".ended")
+        self._ended: dict[str, float] = {}
+        try:
+            known = json.loads(self._path.read_text(encoding="utf-8"))
+            self._ended = {str(sid): float(until) for sid, until in known.items()}
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise PinError(f"{self._path}: {error.strerror}") from None
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            words = _("{path}: this is no list of ended sessions; remove it and set the PINs anew")
+            raise PinError(words.format(path=self._path)) from None
 
     def _sign(self, *parts: str) -> str:
         return hmac.new(self._pins.secret, "\0".join(parts).encode(), hashlib.sha256).hexdigest()
@@ -227,11 +243,17 @@ class Sessions:
         return Session(sid, role, int(begun), self._sign("csrf", sid))
 
     def end(self, session: Session) -> None:
-        """The session is over."""
-        self._ended[session.sid] = None
+        """The session is over, also for a server that is started later."""
+        now = self._now()
+        ended = {sid: until for sid, until in self._ended.items() if until > now}
+        ended[session.sid] = session.begun + LIFE_S[session.role]
+        while len(ended) > _ENDED_MAX:
+            ended.pop(next(iter(ended)))
+        self._ended = ended
         self._seen.pop(session.sid, None)
-        while len(self._ended) > _ENDED_MAX:
-            self._ended.popitem(last=False)
+        # Where it cannot be written it is over here all the same.
+        with suppress(OSError):
+            private.write(self._path, json.dumps(ended) + "\n")
 
 
 def checked_pin(value: Any) -> str:

@@ -7,6 +7,7 @@ import json
 import re
 import socket
 import ssl
+import stat
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ import pytest
 from starlette.routing import Route
 
 from host_tools.web import access, app, server
-from host_tools.web.access import LIFE_S, Pace, Pins, Sessions, is_loopback
+from host_tools.web.access import LIFE_S, Pace, PinError, Pins, Sessions, is_loopback
 from host_tools.web.server import tls_context
 from tests.unit.conftest import Tablectl, tablectl  # noqa: F401 - a fixture
 from tests.virtual import LONG, until
@@ -213,6 +214,38 @@ def test_a_log_in_is_a_new_session_and_ends_the_one_before(shared: Served) -> No
     assert cookie.split(".")[1] != first.cookie.split(".")[1]
     assert shared.get("/dealer/session", cookie=cookie).json() == {"role": "supervisor"}
     assert shared.get("/dealer/session", cookie=first.cookie).status == 401
+
+
+def test_a_session_that_was_ended_stays_so_over_a_restart(tmp_path: Path) -> None:
+    pins = Pins(tmp_path / "pins.json")
+    for role, pin in PINS.items():
+        pins.set(role, pin)
+    now = [1_000_000.0]
+
+    def started() -> Sessions:
+        return Sessions(Pins(pins.path), lambda: now[0])
+
+    first = started()
+    stolen, other = first.begin("dealer"), first.begin("dealer")
+    session = first.find(stolen)
+    assert session is not None
+    first.end(session)
+    assert started().find(stolen) is None
+    assert started().find(other) is not None
+    kept = tmp_path / "pins.json.ended"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert stolen not in kept.read_text()
+    # The list does not grow for ever: what is over anyhow leaves it.
+    now[0] += LIFE_S["dealer"] + 1
+    late = started()
+    session = late.find(late.begin("technician"))
+    assert session is not None
+    late.end(session)
+    assert list(json.loads(kept.read_text())) == [session.sid]
+    for damage in ("[", "[1]", '{"a": []}', "[" * 5000):
+        kept.write_text(damage)
+        with pytest.raises(PinError, match="no list of ended sessions"):
+            started()
 
 
 @pytest.mark.parametrize("cookie", ["dealer.\xb2.\xb2.\xb2.\xb2", "supervisor.x.1.1.\xe9", "dealer.x.-1.1.0"])
