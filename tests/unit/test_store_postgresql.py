@@ -91,6 +91,19 @@ def test_a_value_that_does_not_fit_is_named(url: str, played: list[Record]) -> N
     store.close()
 
 
+def test_who_has_locked_it_is_waited_for_and_no_longer(url: str, played: list[Record]) -> None:
+    store = Store(url, patience_s=0.05)
+    take_all(store, played[:3])
+    engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"))
+    with engine.begin() as connection:
+        connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
+        with pytest.raises(StoreError, match="another program has locked it; try again when it has finished"):
+            take_all(store, played)
+    assert all(take_all(store, played))
+    engine.dispose()
+    store.close()
+
+
 def test_two_processes_write_the_same_events_at_once(url: str, tmp_path: Path) -> None:
     records = many(25)
     (tmp_path / "records.json").write_text(json.dumps(records))
