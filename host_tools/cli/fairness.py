@@ -10,7 +10,7 @@ import click
 from host_tools.cli.common import db_option, open_store
 from host_tools.cli.numbers import decimal, number, percent
 from host_tools.cli.output import console, json_option, print_json, table
-from host_tools.cli.record import search_for, search_options, set_name
+from host_tools.cli.record import Asked, search_for, search_options, set_name
 from host_tools.codes import VOIDS
 from host_tools.i18n import _, controller
 
@@ -42,10 +42,7 @@ _alpha = click.option(
 @click.pass_context
 def fairness(
     context: click.Context,
-    uid: str | None,
-    since: str | None,
-    until: str | None,
-    dice_set: str | None,
+    asked: Asked,
     alpha: float,
     confidence: float,
     folder: Path | None,
@@ -59,7 +56,7 @@ def fairness(
     from host_tools import fairness as fair
 
     store = open_store(db, must_exist=True)
-    sets = fair.gather(store, search_for(store, uid, since, until, dice_set))
+    sets = fair.gather(store, search_for(store, asked))
     for one in sets:
         analysis = fair.analyse(one, alpha, confidence)
         drawn = draw(one, analysis, folder, "png" if png else "svg") if folder is not None and one.raw else []

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
@@ -32,8 +33,6 @@ from host_tools.device import Device
 from host_tools.i18n import _
 from host_tools.link import Link, SerialTransport
 from host_tools.store import KEPT_DAYS, STATUSES, Search, Store, utc_text
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 table_option = click.option("--table", "uid", help="The table's unique id, when the record has several.")
 
@@ -87,27 +86,37 @@ class Noted(click.ParamType[tuple[int, str]]):
         return int(found[1]), found[2]
 
 
-def search_options(function: Function) -> Function:
-    """Add --table, --since, --until and --dice-set as `uid`, `since`, `until` and `dice_set`."""
+class Asked(NamedTuple):
+    """What `search_options` were given: a table, from and until when as the record has it, a dice set."""
+
+    uid: str | None = None
+    since: str | None = None
+    until: str | None = None
+    dice_set: str | None = None
+
+
+def search_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --table, --since, --until and --dice-set; the command gets them as the argument `asked`."""
+
+    @wraps(function)
+    def with_asked(*args: Any, **given: Any) -> Any:
+        asked = Asked(**{name: given.pop(name) for name in Asked._fields})
+        return function(*args, asked=asked, **given)
+
+    wrapped: Callable[..., Any] = with_asked
     for option in (
         click.option("--dice-set", "dice_set", help="The dice set: its serial, or its number at the table."),
         click.option("--until", type=Moment(ends=True), help="Up to this moment (UTC); of a date, the whole day."),
         click.option("--since", type=Moment(), help="From this moment on (UTC)."),
         table_option,
     ):
-        function = option(function)
-    return function
+        wrapped = option(wrapped)
+    return wrapped
 
 
-def search_for(
-    store: Store,
-    uid: str | None,
-    since: str | None = None,
-    until: str | None = None,
-    dice_set: str | None = None,
-    status: str | None = None,
-) -> Search:
+def search_for(store: Store, asked: Asked, status: str | None = None) -> Search:
     """The search that the options ask for. Raises BadInput when there is no such table or dice set."""
+    uid, since, until, dice_set = asked
     store.check_table(uid)
     number = None
     if dice_set is not None:
@@ -166,17 +175,14 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 def rounds(
     last: int,
     page: int,
-    uid: str | None,
-    since: str | None,
-    until: str | None,
-    dice_set: str | None,
+    asked: Asked,
     status: str | None,
     db: Path | str | None,
     as_json: bool,
 ) -> None:
     """The newest rounds in the record, or those that are searched for."""
     store = open_store(db, must_exist=True)
-    found = store.rounds(last=last, page=page, search=search_for(store, uid, since, until, dice_set, status))
+    found = store.rounds(last=last, page=page, search=search_for(store, asked, status))
     if as_json:
         for stored, voids in exports.with_void_reasons(store, found):
             print_json(call.as_json(stored, voids))
@@ -299,10 +305,7 @@ def export(
     kind: str | None,
     rolls: bool,
     last: int | None,
-    uid: str | None,
-    since: str | None,
-    until: str | None,
-    dice_set: str | None,
+    asked: Asked,
     status: str | None,
     db: Path | str | None,
     as_json: bool,
@@ -313,7 +316,7 @@ def export(
     ends = file.rpartition(".")[2].lower()
     kind = kind or (ends if ends in exports.FORMATS else "csv")
     store = open_store(db, must_exist=True)
-    search = search_for(store, uid, since, until, dice_set, status)
+    search = search_for(store, asked, status)
     with exports.target(file) as out, progress(_("export"), last or store.count(search)) as advance:
         if rolls:
             stored = store.rolls(search, last)
@@ -326,7 +329,7 @@ def export(
     if file == "-":
         return
     told: dict[str, Any] = {"file": file, "format": kind, "rows": out.rows, "bytes": out.bytes, "sha256": out.sha256}
-    told["heads"] = heads_of(store, uid)
+    told["heads"] = heads_of(store, asked.uid)
     if as_json:
         print_json(told)
     else:

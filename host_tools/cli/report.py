@@ -19,7 +19,7 @@ from host_tools.cli.common import db_option, open_store
 from host_tools.cli.document import Block, Document, Drawing, Heading, Paragraph, Rows, to_html, to_pdf
 from host_tools.cli.numbers import decimal, money, number, percent
 from host_tools.cli.output import json_option, print_json
-from host_tools.cli.record import Moment, heads_of, progress, search_for, set_name, table_option
+from host_tools.cli.record import Asked, Moment, heads_of, progress, search_for, set_name, table_option
 from host_tools.codes import FAULTS, VOIDS
 from host_tools.i18n import _, controller
 from host_tools.store import Search, Store
@@ -65,7 +65,7 @@ def report(
     if file != "-" and suffix not in (".html", ".pdf"):
         raise BadInput(_("{path}: allowed: a file ending in .html or .pdf, or -").format(path=file))
     store = open_store(db, must_exist=True)
-    search = search_for(store, uid, since, until)
+    search = search_for(store, Asked(uid, since, until))
     told = []
     for table in store.tables() if uid is None else [uid]:
         of_table = Search(table, search.since, search.until)
