@@ -241,13 +241,10 @@ class Console:
             raise BadInput(diceset.told(snapshot.table["dice_set"], utc_now()))
 
     def _settling(self, number: Any) -> int:
-        """The id of the event that settled a round, by which a correction names it."""
-        uid = str(self.hub.snapshot.table.get("uid", ""))
-        if isinstance(number, int) and 0 < number <= protocol.SEQ_MAX:
-            found = [event["id"] for event in self.hub.store.events(uid, number) if event["k"] == "settled"]
-            if found:
-                return int(found[-1])
-        raise BadInput(_("round {number} is not settled in this record").format(number=show(number)))
+        """The id of the event that settled a round, by which a correction names it; 1 for what is no round's number."""
+        if type(number) is not int or not 0 < number <= protocol.SEQ_MAX:
+            return 1
+        return self.hub.store.settled_event(str(self.hub.snapshot.table.get("uid", "")), number)
 
     def _move_lid(self, fields: Message) -> Message:
         to = fields.get("to")
