@@ -1,7 +1,8 @@
 """What a table's flash holds against the build that this program has: asked by a challenge, compared file by file.
 
-It finds what got lost, was changed, added or never copied. It is no proof against a firmware that was written to lie:
-such a one can keep a true copy to hash.
+It finds what got lost, was changed, added or never copied; at a table with keys also an answer that is not this
+table's own, or not to this challenge. It is no proof against a firmware that was written to lie: such a one can keep a
+true copy to hash.
 """
 
 from __future__ import annotations
@@ -29,13 +30,11 @@ Row = tuple[str, int, str]
 
 @dataclass
 class Survey:
-    """A table's answer.
-
-    `seed` is what its hashes are under (Link.challenge_of), `root` the folder that its firmware runs from, `mpy` what
-    it runs; `rows` are fetched when they are needed.
+    """A table's answer: `root` is the folder that its firmware runs from, `mpy` what it runs; `rows` are fetched when
+    they are needed. `seed` is what it was hashed under: at a table with keys a secret, made of the one that was sent.
     """
 
-    seed: str
+    seed: str = field(repr=False)
     root: str
     mpy: int
     files: int
@@ -62,7 +61,7 @@ def ask(link: Link) -> Survey:
         answer = link.request("verify")
     if answer["why"] is not None:
         raise LinkError(_("the table could not verify its files: {why}").format(why=answer["why"]))
-    return Survey(link.challenge_of(seed), answer["root"], answer["mpy"], answer["files"], answer["hash"])
+    return Survey(link.challenge(seed), answer["root"], answer["mpy"], answer["files"], answer["hash"])
 
 
 def fetch_rows(link: Link, survey: Survey) -> None:

@@ -255,16 +255,15 @@ class Link:
         self._counter += 1
         return bytes(protocol.seal(signed(body, role, self._counter, key, uid, str(self.table.get("nonce")))))
 
-    def challenge_of(self, seed: str) -> str:
-        """What a challenge's `seed` becomes at this table: with keys, what only its technician's key makes of it.
+    def challenge(self, seed: str) -> str:
+        """What the table makes of a challenge's seed: with keys, what only the technician's can make of it.
 
-        Raises BadInput where that key is not held.
+        Raises BadInput where that is not held.
         """
         key_id = self.table.get("key_id")
         if self.table.get("unprovisioned", True) or key_id is None:
             return seed
-        _role, key = self._signer.key(str(self.table.get("uid")), str(key_id), GOOD_FOR[TECHNICIAN])
-        return str(key.seed(seed))
+        return str(self._signer.key(str(self.table.get("uid")), str(key_id), GOOD_FOR[TECHNICIAN])[1].seed(seed))
 
     def _ask(self, message: Message, as_role: str | None = None) -> Message:
         self._seq += 1

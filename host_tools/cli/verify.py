@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from host_tools import configuration, flash, flash_verify, table_file
+from dragoneye.keys import NAMES, PATH
+from host_tools import configuration, flash, flash_verify, keys, table_file
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.flash_build import make
 from host_tools.i18n import _
@@ -35,6 +36,7 @@ def verify(port: str | None, file: Path | None, as_json: bool) -> None:
     try:
         told = link.hello(0, 0)
         survey = flash_verify.ask(link)
+        expected_configuration.update(_keys(told))
         build = make(flash.march_of(survey.mpy))
         wanted = flash_verify.expected(build, survey.root, expected_configuration)
         if flash_verify.is_expected(survey, wanted):
@@ -50,6 +52,12 @@ def verify(port: str | None, file: Path | None, as_json: bool) -> None:
     else:
         _print(told, survey, build.name, verdicts, bool(wrong))
     sys.exit(1 if wrong else 0)
+
+
+def _keys(told: Message) -> dict[str, bytes]:
+    """The table's file of keys, where this computer holds all of them."""
+    held = keys.Keys().find(str(told.get("uid")), str(told.get("key_id")))
+    return {PATH.lstrip("/"): keys.file_of(held.raw)} if held and held.names == NAMES else {}
 
 
 def _configuration(file: Path | None) -> dict[str, bytes]:
@@ -70,6 +78,7 @@ def _print_json(
             "runs": told.get("build"),
             "root": survey.root,
             "same": same,
+            "keyed": not told.get("unprovisioned", True),
             "config_hash": told.get("config_hash"),
             "files": [{"path": path, "is": verdict} for path, verdict in verdicts],
         }
@@ -99,3 +108,5 @@ def _print(
     else:
         text = _("table {uid}: runs this program's firmware {build}; {same} files are the same")
     out.print(text.format(uid=told.get("uid"), build=build, theirs=told.get("build"), same=same))
+    if told.get("unprovisioned", True):
+        out.print(_("the table has no keys: anybody who has its files could have given this answer"))

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from boards.virtual.client import Table
-from dragoneye import protocol
+from dragoneye import installed, protocol
 from dragoneye.errors import BadInput
 from dragoneye.keys import name_of
-from host_tools import keys, link
+from host_tools import flash_verify, keys, link
 from host_tools.dealer import Dealer, Lid, Plan, VirtualLid
 from host_tools.device import Device
 from host_tools.link import LinkClosed, LinkError, Refused, SerialTransport, SessionLost, Transport
@@ -376,6 +376,62 @@ def test_a_table_that_has_lost_its_keys_is_not_played_on(tmp_path: Path) -> None
     device.reconnect()
     device.request("test", on=False)
     device.request("open", shaker=1)
+    rig.close()
+
+
+def test_a_keyed_challenge_finds_what_is_not_as_it_should_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Keyed(tmp_path)
+    flash = tmp_path / "flash"
+    files = {"/boot.py": b"b", "/a/dragoneye/x.mpy": bytes(3000), "/config.json": b"{}"}
+    for name, data in files.items():
+        (flash / name.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+        (flash / name.lstrip("/")).write_bytes(data)
+    seeds = []
+
+    def survey(seed: str) -> Any:
+        seeds.append(seed)
+        done = installed.Survey(seed, f"{flash}/")
+        while done.running:
+            done.step()
+        return done
+
+    controller = rig.board.controller
+    controller.start_survey = survey
+    wire = link.Link(rig.plain(), lambda record, chain, tag: True, signer=keys.Ring(rig.keys))
+    wire.hello(0, 0)
+
+    def is_expected() -> bool:
+        return flash_verify.is_expected(flash_verify.ask(wire), files)
+
+    assert is_expected()
+    # What was sent over the wire is not what it was hashed under.
+    assert len(seeds[0]) == 64
+    assert flash_verify.total_of(seeds[0], []) != flash_verify.total_of(wire.challenge(seeds[0]), [])
+    (flash / "config.json").write_bytes(b"[]")
+    assert not is_expected()
+    (flash / "config.json").write_bytes(b"{}")
+    (flash / "lib").mkdir()
+    (flash / "lib" / "json.py").write_bytes(b"")
+    assert not is_expected()
+    (flash / "lib" / "json.py").unlink()
+    assert is_expected()
+    # An answer from before, and one that knows the files and the seed but not the key.
+    stale = controller.survey
+    controller.start_survey = lambda seed: stale
+    assert not is_expected()
+    controller.start_survey = lambda seed: survey(sent[-1])
+    sent: list[str] = []
+    request = wire.request
+
+    def overheard(name: str, as_role: str | None = None, **fields: Any) -> link.Message:
+        sent.append(fields.get("seed", ""))
+        return request(name, as_role, **fields)
+
+    monkeypatch.setattr(wire, "request", overheard)
+    assert not is_expected()
+    assert len(sent[-1]) == 32
+    controller.start_survey = survey
+    assert is_expected()
     rig.close()
 
 
