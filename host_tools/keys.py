@@ -20,6 +20,7 @@ from typing import Any
 
 from dragoneye.errors import BadInput
 from dragoneye.keys import FORMAT, JOURNAL, KEY_BYTES, NAMES, Key, name_of
+from dragoneye.protocol import DEALER, SUPERVISOR, TECHNICIAN
 from host_tools import private
 from host_tools.i18n import _
 
@@ -59,6 +60,12 @@ class KeySet:
     def key(self, name: str) -> Key | None:
         """The key of a role, or the journal's; None when it is not held."""
         return Key(self.raw[name]) if name in self.raw else None
+
+
+def in_words(name: str) -> str:
+    """Whose key one of NAMES is."""
+    words = {DEALER: _("dealer"), SUPERVISOR: _("supervisor"), TECHNICIAN: _("technician"), JOURNAL: _("journal")}
+    return words[name]
 
 
 def made() -> dict[str, Secret]:
@@ -333,7 +340,7 @@ class Ring:
         raise KeysError(self._missing(uid, key_id, roles))
 
     def _missing(self, uid: str, key_id: str, roles: Sequence[str]) -> str:
-        needed = _(" or ").join(_(role) for role in roles)
+        needed = _(" or ").join(in_words(role) for role in roles)
         others = [row[1] for row in self._store().held() if row[0] == uid and row[1] != key_id]
         if others and (uid, key_id) not in self._found:
             words = _(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from typing import Any
 
 from dragoneye.rules.packs import WAGERS
@@ -10,7 +10,7 @@ from host_tools import corrections, fairness
 from host_tools.store import Message, Search, Store
 
 # Records that a person asks about, beside the rounds.
-NOTED = ("boot", "fault", "door", "streak", "test", "dice", "restart", "correction")
+NOTED = ("boot", "fault", "door", "service", "streak", "test", "dice", "restart", "correction")
 
 
 def of_table(store: Store, search: Search) -> Message:
@@ -105,6 +105,8 @@ def _events(store: Store, search: Search) -> Message:
                 identities.append(identity)
         elif kind == "door" and data["open"]:
             doors[data["which"]] += 1
+        elif kind == "service":
+            doors["service at start"] += data["times"]
         elif kind == "restart" or (kind == "streak" and not data["position"]):
             changes.append({"utc": utc, "what": data["why"]})
         elif kind == "correction":
@@ -114,11 +116,23 @@ def _events(store: Store, search: Search) -> Message:
     return {
         "faults": faults,
         "starts": starts,
+        "unprovisioned": _without_keys(store, search, identities),
         "identities": identities,
         "changes": changes,
         "corrections": corrected,
         "doors": dict(sorted(doors.items())),
     }
+
+
+def _without_keys(store: Store, search: Search, identities: list[Message]) -> bool:
+    """Whether the table ran without keys in this time, or had none when it began: anybody could ask for anything."""
+    assert search.uid is not None
+    told = list(identities)
+    if search.since is not None:
+        # The last start before: the table ran on from there.
+        before = deque(store.stream_events(search.uid, ("boot",), None, search.since), 1)
+        told += [record["d"] for record in before]
+    return any(not data.get("key_id") for data in told)
 
 
 def sets_of(store: Store, search: Search, alpha: float = 0.01) -> list[tuple[fairness.DiceSet, Message]]:

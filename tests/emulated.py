@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from boards.virtual import emulated, model
 from boards.virtual.model import default_tags
 from dragoneye import journal
+from dragoneye.keys import JOURNAL, name_of
 from dragoneye.rules.packs import WAGERS as ALL_WAGERS
 from dragoneye.rules.packs import load
-from host_tools import provision
+from host_tools import keys, provision
 from host_tools.dealer import Dealer, Plan
 from host_tools.device import Device
 from host_tools.store import Store
@@ -45,9 +46,9 @@ def full_segment(folder: Path) -> int:
 class EmulatedTable:
     """The firmware on an emulated Pico in `folder`.
 
-    `more` are further entries of the configuration, beside provision.INSTANT's; `change` is given the copy of the
-    firmware before it is compiled. `flash_while_moving` collects every flash operation that came while a motor pin or
-    the lock was driven.
+    `raw` are its keys, which the host holds. `more` are further entries of the configuration, beside
+    provision.INSTANT's; `change` is given the copy of the firmware before it is compiled. `flash_while_moving` collects
+    every flash operation that came while a motor pin or the lock was driven.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class EmulatedTable:
         more: dict[str, Any] | None = None,
         change: Callable[[Path], None] | None = None,
         pack: str = "nj",
+        raw: Mapping[str, bytes] | None = None,
         **options: Any,
     ) -> None:
         self.folder = folder
@@ -63,6 +65,10 @@ class EmulatedTable:
         self.flash_while_moving: list[tuple[int, str]] = []
         configured = {**provision.INSTANT, **(more or {})}
         provision.write(folder / "provision", "rpi_pico", self.pack, default_tags(), 0, **configured)
+        self.keys = keys.Keys(folder / "held.json")
+        self._raw = raw
+        if raw is not None:
+            (folder / "provision" / "keys.json").write_bytes(keys.file_of(raw))
         firmware = folder / "firmware"
         shutil.copytree(provision.FIRMWARE, firmware)
         if change:
@@ -92,8 +98,13 @@ class EmulatedTable:
         """The host's end; says hello at its first use."""
         if self._device is None:
             self._device = Device(
-                "emulated", self.store, open_transport=lambda port: emulated.EmulatedTransport(self.pico)
+                "emulated",
+                self.store,
+                open_transport=lambda port: emulated.EmulatedTransport(self.pico),
+                signer=keys.Ring(self.keys),
             )
+            if self._raw is not None:
+                self.keys.add(self._device.uid, name_of(self._raw[JOURNAL]), self._raw)
         return self._device
 
     def hello(self) -> int:

@@ -137,7 +137,9 @@ def list_keys(as_json: bool) -> None:
         return
     rows = table(_("table"), _("set"), _("since"), _("keys"), _("kept in"))
     for uid, key_id, since, names, in_ring in held:
-        rows.add_row(uid, key_id, since, ", ".join(_(name) for name in names), _("keyring") if in_ring else _("file"))
+        rows.add_row(
+            uid, key_id, since, ", ".join(work.in_words(name) for name in names), _("keyring") if in_ring else _("file")
+        )
     console().print(rows)
 
 
@@ -179,7 +181,7 @@ def export(uid: str, names: tuple[str, ...], key_id: str | None, file: Path, as_
     words = _(
         "{path}: keys of table {uid}: {names}. Whoever has this file can sign with them: delete it when it is imported"
     )
-    told = ", ".join(_(name) for name in names)
+    told = ", ".join(work.in_words(name) for name in names)
     console().print(words.format(path=file, uid=uid, names=told), markup=False)
 
 
@@ -194,7 +196,7 @@ def import_keys(file: Path, as_json: bool) -> None:
         print_json({"table": uid, "key_id": key_id, "keys": list(found.names)})
         return
     words = _("table {uid}: this computer holds the keys {key_id} of: {names}. Delete {path} now")
-    told = ", ".join(_(name) for name in found.names)
+    told = ", ".join(work.in_words(name) for name in found.names)
     console().print(words.format(uid=uid, key_id=key_id, names=told, path=file), markup=False)
 
 

@@ -150,6 +150,11 @@ def _document(
     for figures, sets in told:
         name = Heading(_("Table {uid}").format(uid=figures["table"]))
         document.blocks.append(name)
+        if figures["unprovisioned"]:
+            words = _(
+                "Unprovisioned: in this time the table had no keys, and whoever held its cable could ask for anything."
+            )
+            document.blocks.append(Paragraph(words))
         document.blocks += _rounds(figures)
         if not lab:
             document.blocks += _wagers(figures)

@@ -40,7 +40,8 @@ ALLOWED = {
     "host_tools.i18n": "* " + NO_IO,
     "host_tools.drift": "* " + NO_IO,
     "host_tools.statistics": "host_tools.drift * " + NO_IO,
-    "host_tools.keys": "host_tools.private host_tools.i18n dragoneye.errors dragoneye.keys * " + NO_IO,
+    "host_tools.keys": "host_tools.private host_tools.i18n dragoneye.errors dragoneye.keys dragoneye.protocol * "
+    + NO_IO,
     "host_tools.link": "host_tools.link host_tools.codes host_tools.i18n host_tools.keys dragoneye.errors "
     "dragoneye.text dragoneye.keys dragoneye.protocol * !sqlalchemy " + NO_CLI,
     "host_tools.device": "host_tools dragoneye !dragoneye.drivers !dragoneye.app * !host_tools.store !sqlalchemy "
