@@ -634,9 +634,14 @@ CASES: list[tuple[tuple[str, ...], Any]] = [
 def make_batch(folder: Path) -> Run:
     """Batches of the commands: each line has an answer in its place; a wrong one says why. The first byte chooses."""
 
+    # click keeps every stream that it has printed to.
+    out, err = io.StringIO(), io.StringIO()
+
     def run(data: bytes) -> bool:
+        for stream in (out, err):
+            stream.seek(0)
+            stream.truncate()
         command, _case = CASES[data[0] % len(CASES) if data else 0]
-        out, err = io.StringIO(), io.StringIO()
         stdin = sys.stdin
         sys.stdin = io.TextIOWrapper(io.BytesIO(data[1:]), encoding="utf-8")
         code: Any = 0
