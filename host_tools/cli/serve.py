@@ -156,7 +156,7 @@ def serve(
         hub.start()
         if virtual:
             known = _made_up(known, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoneye-"))))
-        _tell(host, listener, known, tls is not None)
+        tell(host, listener, known, tls is not None)
         text = clauses.of_pack(pack or str(hub.snapshot.table["pack"]))
         desk = Console(hub, lid, bool(text.signals), house_way)
         web = Web(hub, known, desk, fairness_of(store), frozenset(map(str.lower, (host, *names))))
@@ -176,7 +176,7 @@ def fairness_of(store: Store) -> Callable[[str, int], str]:
     return made
 
 
-def _tell(host: str, listener: socket.socket, pins: Pins, encrypted: bool) -> None:
+def tell(host: str, listener: socket.socket, pins: Pins, encrypted: bool) -> None:
     """Where it is served, and what is missing for it to be used safely."""
     if not is_loopback(host):
         words = _("warning: {host} can be reached from other machines")

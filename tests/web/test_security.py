@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from starlette.routing import Route
 
+from host_tools.cli import serve
 from host_tools.web import access, app, server
 from host_tools.web.access import LIFE_S, Pace, PinError, Pins, Sessions, is_loopback
 from host_tools.web.server import tls_context
@@ -382,3 +383,32 @@ def test_with_tls_nothing_is_in_the_clear(tmp_path: Path, pem: Path) -> None:
             assert b"HTTP" not in (connection.recv(100) or b"")
         assert served.tls is not None
         assert served.tls.minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+@pytest.mark.parametrize(
+    ("host", "encrypted", "warned", "scheme"),
+    [
+        ("127.0.0.1", False, "", "http"),
+        ("0.0.0.0", False, "warning: 0.0.0.0 can be reached from other machines, and nothing is encrypted", "http"),
+        ("0.0.0.0", True, "warning: 0.0.0.0 can be reached from other machines", "https"),
+    ],
+)
+def test_who_can_reach_it_is_told(
+    tmp_path: Path, host: str, encrypted: bool, warned: str, scheme: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pins = Pins(tmp_path / "pins.json")
+    with closing(server.listen(host, 0)) as listener:
+        serve.tell(host, listener, pins, encrypted)
+        pins.set("dealer", "2468")
+        serve.tell(host, listener, pins, encrypted)
+        number = listener.getsockname()[1]
+    out, err = capsys.readouterr()
+    lines = [line for line in err.splitlines() if "no PIN is set" not in line]
+    assert lines == [warned, warned] if warned else lines == []
+    assert err.count("no PIN is set") == 1
+    assert f"console: {scheme}://{host}:{number}/dealer" in out.splitlines()
+
+
+def test_only_this_computer_reaches_it_unless_it_is_told_otherwise() -> None:
+    [host] = [option for option in serve.serve.params if option.name == "host"]
+    assert host.default == "127.0.0.1"
