@@ -162,7 +162,8 @@ function nextStep() {
     else if (view.lid_open && ["SETTLED", "CLOSED", "VOID", "BETTING"].includes(view.state)) words = say("shut_lid");
     if (said.textContent !== words) said.textContent = words;
   });
-  return el("section", { class: "part next" }, el("h2", {}, say("next")), el("div", { class: "row" }, ...Object.values(rows)), said);
+  return el("section", { class: "part next" }, el("h2", {}, say("next")), el("kbd", {}, "Alt+N"),
+    el("div", { class: "row" }, ...Object.values(rows)), said);
 }
 
 // -- wagers -------------------------------------------------------------------------------------------------------
