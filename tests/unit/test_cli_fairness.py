@@ -226,6 +226,8 @@ def test_a_shift_has_its_own_rounds_only(tablectl: Tablectl, tmp_path: Path) -> 
     assert figures["dice_sets"][0]["rolls"] > 30
     page = Page((tmp_path / "shift.html").read_text())
     assert "2026-01-05 13:00 to 2026-01-05 14:00 UTC" in page.text
+    assert "Share of each face with its exact interval" in page.text
+    assert (tmp_path / "shift.html").read_text().count("<svg") == 1
 
 
 def test_pdf(tablectl: Tablectl, tmp_path: Path) -> None:
