@@ -242,6 +242,8 @@ class _TableAudit:
         self.set = 1
         self.rolled_with_set = False
         self.set_tags: str | None = None
+        # Serial, time of issue and hash of the tags, as events tell of them.
+        self.told_sets: dict[int, tuple[Any, ...]] = {}
 
     def find(self, what: str, number: int = 0) -> None:
         self.done.findings.append(Finding(self.uid, self.event, number, what))
@@ -250,7 +252,7 @@ class _TableAudit:
         self.done.notes.append(Finding(self.uid, self.event, 0, what))
 
     def run(self) -> None:
-        last, link = 0, GENESIS
+        last, link, tag = 0, GENESIS, None
         pruned = self.store.pruned_end(self.uid)
         if pruned is not None:
             last, link, known = pruned
@@ -288,10 +290,11 @@ class _TableAudit:
                 self.find(_("its hash does not follow from the event before it: one of the two was changed"))
             if restarted:
                 self._hangs_on(row, link)
-            last, link = row["id"], row["link"]
+            last, link, tag = row["id"], row["link"], row["tag"]
             self._check_tag(row)
             self._one(row)
-        self._check_end(last, link)
+        self._check_end(last, link, tag)
+        self._compare_sets(0 if pruned is None else pruned[0])
         self.event = 0
         self._compare_rows(SEQ_MAX + 1)
         for row in self.rows:
@@ -356,7 +359,7 @@ class _TableAudit:
             self.event = event
         self.bare = 0
 
-    def _check_end(self, last: int, link: str) -> None:
+    def _check_end(self, last: int, link: str, tag: str | None) -> None:
         proof = self.proof
         proof.head = f"{last}:{link}"
         self._bare_end()
@@ -381,7 +384,7 @@ class _TableAudit:
         head = self.store.head(self.uid)
         if head is None:
             self.find(_("what was acknowledged to the table last is not in the record: it was removed"))
-        elif head["head"] != proof.head:
+        elif head["head"] != proof.head or head["tag"] != tag:
             self.find(
                 _(
                     "the record ends here, and {head} was acknowledged to the table at {utc}: the end was cut off, "
@@ -487,6 +490,7 @@ class _TableAudit:
     def _on_streak(self, data: Message) -> None:
         after = data["streak"]
         if data["why"].startswith(DICE_CHANGED):
+            self.told_sets[self.event] = (None, None, None)
             self._dice_changed(None)
         if self.streak is not None and self.round:
             parts = dict(map(tuple, self.streak["parts"]))
@@ -498,6 +502,7 @@ class _TableAudit:
         self.streak = after
 
     def _on_dice(self, data: Message) -> None:
+        self.told_sets[self.event] = tuple(data.get(name) for name in ("serial", "issued", "hash"))
         if data.get("hash") != self.set_tags or self.set_tags is None:
             self._dice_changed(data.get("hash"))
 
@@ -619,6 +624,17 @@ class _TableAudit:
         self.streak = data["streak"]
 
     # -- the rows of the rounds ------------------------------------------------------------------------------------
+
+    def _compare_sets(self, removed: int) -> None:
+        """Compare the rows of the dice sets with the events that told of them; those up to `removed` are gone."""
+        for row in self.store.dice_sets(self.uid):
+            if row["event"] > removed:
+                told = self.told_sets.get(row["event"])
+                if told != (row["serial"], row["issued"], row["tags"]):
+                    self.event = row["event"]
+                    self.find(
+                        _("the row of dice set {number} is not what this event tells").format(number=row["dice_set"])
+                    )
 
     def _expect(self, number: int, **known: Any) -> Message:
         """What the row of a round must be, by the events so far."""
