@@ -17,7 +17,7 @@ import pytest
 from dragoneye.journal import chain
 from dragoneye.rules.packs import load
 from dragoneye.text import dumps
-from host_tools import corrections, dealer, report
+from host_tools import corrections, dealer, keys, report
 from host_tools.audit import Audit, audit
 from host_tools.cli import record as commands
 from host_tools.device import Device
@@ -306,3 +306,20 @@ def test_the_heads_are_told_and_can_be_checked(
 def test_a_mistake_is_told_before_anything_is_sent(tablectl: Tablectl, arguments: tuple[str, ...], words: str) -> None:
     more = () if "--reason" in arguments else ("--reason", "for the test")
     assert words in tablectl("correct", "1", "--port", "/no/such", *arguments, *more).refusal()
+
+
+def test_a_report_says_when_the_table_had_no_keys(played: tuple[Device, Store], board: lossy.Board) -> None:
+    device, store = played
+    assert report.of_table(store, Search(uid=UID))["unprovisioned"]
+    [start] = list(store.stream_events(UID, ("boot",)))
+    # Without a start of its own, the time goes on as the one before it.
+    assert report.of_table(store, Search(uid=UID, since="2099-01-01"))["unprovisioned"]
+    board._raw = keys.made()
+    board.start()
+    device.reconnect()
+    device.wait_stored()
+    *_others, last = list(store.stream_events(UID, ("boot",)))
+    assert last["d"]["key_id"]
+    assert start["id"] < last["id"]
+    assert report.of_table(store, Search(uid=UID))["unprovisioned"]
+    assert not report.of_table(store, Search(uid=UID, since="2099-01-01"))["unprovisioned"]
