@@ -23,7 +23,7 @@ from boards.virtual.unix_port import NoMicroPython, find_micropython
 from dragoneye import protocol
 from host_tools import diceset, faults
 from host_tools.i18n import _, controller
-from host_tools.link import Link, LinkError, Prompt, SerialTransport
+from host_tools.link import Link, LinkError, Message, Prompt, SerialTransport
 from host_tools.provision import build_hash
 from host_tools.store import default_path
 
@@ -323,6 +323,7 @@ def table(link: Link, port: str) -> Iterator[Finding]:
         return
     says = _("table {uid}: firmware {fw} ({build}), protocol {major}.{minor}, MicroPython {micropython}, {board}")
     yield Finding("table", OK, says.format(**{key: told.get(key) for key in _HELLO}))
+    yield _keys(told, port)
     ours = build_hash()
     if told.get("build") != ours:
         says = _("the table runs build {theirs}, this program's firmware is {ours}")
@@ -339,6 +340,21 @@ def table(link: Link, port: str) -> Iterator[Finding]:
     aged = diceset.told(told.get("dice_set"), diceset.utc_now())
     if aged:
         yield Finding("dice", WARN, aged, _("tablectl dice install, after the inspection or the change"))
+
+
+def _keys(told: Message, port: str) -> Finding:
+    """Whether the table has keys, and whether anybody but who has its service key can get at them."""
+    if told.get("unprovisioned", True):
+        says = _("unprovisioned: this table has no keys yet and is not for play")
+        return Finding("keys", WARN, says, f"tablectl keys provision --port {port}")
+    if told.get("key_id") is None:
+        says = _("the table's keys are damaged")
+        return Finding("keys", FAIL, says, _("turn the service key on and press reset; then: tablectl keys rotate"))
+    if not told.get("locked"):
+        says = _("the table has the keys {key_id}, and is not locked: whoever has its cable can read them")
+        remedy = f"tablectl config set locked true --port {port}"
+        return Finding("keys", WARN, says.format(key_id=told["key_id"]), remedy)
+    return Finding("keys", OK, _("the table has the keys {key_id}, and is locked").format(key_id=told["key_id"]))
 
 
 _HELLO = ("uid", "fw", "build", "major", "minor", "micropython", "board")

@@ -162,6 +162,8 @@ def monitor(port: str, seconds: float | None, db: Path | str | None, as_json: bo
     teller = Teller(as_json)
     device = Device(port, store, teller)
     teller("state", device.state)
+    if device.table.get("unprovisioned") and not as_json:
+        console().print(_("unprovisioned: this table has no keys yet and is not for play"), style="bold")
     clock = DiceClock(as_json)
     end = None if seconds is None else time.monotonic() + seconds
     try:

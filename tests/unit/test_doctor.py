@@ -281,7 +281,7 @@ def test_what_does_not_answer(
 def test_a_virtual_table_and_its_fault(computer: Computer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with instant_table(tmp_path) as table:
         said = found(doctor.port_and_table(computer, table.port))
-        well = {"port": OK, "dtr": OK, "table": OK, "build": OK}
+        well = {"port": OK, "dtr": OK, "table": OK, "keys": WARN, "build": OK}
         assert {check: status for check, (status, _) in said.items()} == well
         assert "protocol 1." in said["table"][1]
         monkeypatch.setattr(doctor, "build_hash", lambda: "another")
@@ -313,3 +313,18 @@ def test_here_and_now(tablectl: Tablectl, tmp_path: Path) -> None:
     done = tablectl("doctor", "--port", str(tmp_path / "none"), "--json")
     assert done.code == 2
     assert {row["check"] for row in done.rows} >= {"python", "packages", "clock", "record", "virtual", "image", "port"}
+
+
+@pytest.mark.parametrize(
+    ("told", "status", "words"),
+    [
+        ({"unprovisioned": True, "key_id": None, "locked": True}, WARN, "tablectl keys provision --port P"),
+        ({"unprovisioned": False, "key_id": None, "locked": True}, FAIL, "tablectl keys rotate"),
+        ({"unprovisioned": False, "key_id": "0badcafe", "locked": False}, WARN, "config set locked true --port P"),
+        ({"unprovisioned": False, "key_id": "0badcafe", "locked": True}, OK, "the keys 0badcafe, and is locked"),
+    ],
+)
+def test_whether_a_table_has_keys_and_is_locked(told: dict[str, Any], status: str, words: str) -> None:
+    finding = doctor._keys(told, "P")
+    assert finding.status == status
+    assert words in f"{finding.says} {finding.remedy}"
