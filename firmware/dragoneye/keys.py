@@ -69,12 +69,12 @@ def name_of(raw):
 
 
 def same(one, other):
-    """Whether two texts are equal, in a time that doesn't tell where they differ."""
+    """Whether two ASCII texts are equal, in a time that doesn't tell where they differ."""
     if len(one) != len(other):
         return False
     differ = 0
-    for place in range(len(one)):
-        differ |= ord(one[place]) ^ ord(other[place])
+    for byte, expected in zip(one.encode(), other.encode()):
+        differ |= byte ^ expected
     return differ == 0
 
 
@@ -174,6 +174,6 @@ def _parts(text, body):
         parts = text.split(":")
         # Half of a pair cannot be encoded by CPython, and is in no signature.
         end = ',"a":"%s"}' % "".join([c if c <= "~" else "?" for c in text])
-        if len(parts) == 3 and parts[1].isdigit() and len(parts[1]) <= 9 and body.endswith(end.encode()):
+        if len(parts) == 3 and parts[1].isdigit() and len(parts[1]) <= 9 and body.decode().endswith(end):
             return parts[0], parts[1], parts[2], body[: -len(end)]
     return "", "0", "", b""

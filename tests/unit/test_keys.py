@@ -319,7 +319,23 @@ def test_members_after_the_signature_or_a_second_one_are_refused(desk: Keyed) ->
     assert desk.state == IDLE
 
 
-@pytest.mark.parametrize("said", [5, None, [], "", "dealer", "dealer:1", "dealer:x:0", "dealer:-1:0", "a:b:c:d", ":::"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        5,
+        None,
+        [],
+        "",
+        "dealer",
+        "dealer:1",
+        "dealer:x:0",
+        "dealer:-1:0",
+        "a:b:c:d",
+        ":::",
+        "\ud800:1:0",
+        "dealer:1:\u00e9",
+    ],
+)
 def test_a_malformed_signature_is_refused(desk: Keyed, said: Any) -> None:
     desk.controller.receive(protocol.encode(2, {**OPEN, "a": said}), desk.now)
     assert desk.reply(2)["err"] == "E_AUTH"
