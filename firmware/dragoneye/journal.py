@@ -31,7 +31,7 @@ BLOCK = 4096
 # What the longest record needs: a result with all wagers of seven positions.
 RECORD_MAX = 1220
 # Read at once while lines are looked for: readline would fetch byte by byte.
-CHUNK = 512
+CHUNK = 2048
 # So much is looked through at most before others get their turn.
 NEAR = 4096
 # What a line raises that no journal has written. RuntimeError: nested deeper than the stack.
