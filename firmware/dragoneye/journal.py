@@ -35,7 +35,7 @@ CHUNK = 2048
 # So much is looked through at most before others get their turn.
 NEAR = 4096
 # What a line raises that no journal has written. RuntimeError: nested deeper than the stack.
-_WRONG = (ValueError, KeyError, TypeError, AttributeError, IndexError, RuntimeError)
+_WRONG = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, RuntimeError)
 
 
 class Damaged(Exception):

@@ -27,6 +27,8 @@ NO_ATHERIS = (
 )
 # A target that says nothing for so long is taken for hung: an input may not take a tenth of it.
 SILENT_S = 120.0
+# And at the start, when everything is imported with a look at every branch, on a machine that may have much else to do.
+START_S = 900.0
 
 
 def fuzz(name: str, engine: str, seconds: float, inputs: int, keep: str, tell: bool) -> dict[str, Any]:
@@ -48,14 +50,14 @@ def fuzz(name: str, engine: str, seconds: float, inputs: int, keep: str, tell: b
         threading.Thread(target=read, daemon=True).start()
         began = time.monotonic()
         try:
-            while line := lines.get(timeout=SILENT_S):
+            while line := lines.get(timeout=SILENT_S if last["inputs"] else START_S):
                 last = json.loads(line)
                 if tell:
                     words_ = f"{last['inputs']:>9,} inputs, {last['taken']:,} taken, {len(last['findings'])} findings"
                     print(f"\r{name:14} {time.monotonic() - began:5.0f} s  {words_}", end="", file=sys.stderr)
         except queue.Empty:
             child.kill()
-            last["findings"].append(["hung", f"nothing was heard for {SILENT_S:.0f} s"])
+            last["findings"].append(["hung", "nothing was heard any more"])
         except KeyboardInterrupt:
             child.terminate()
             raise

@@ -398,7 +398,7 @@ def make_journal(folder: Path) -> Run:
                 continue
             if number == 0:
                 with suppress(ValueError, KeyError, TypeError, RecursionError):
-                    head = str(json.loads(line)["prev"])
+                    head = str(json.loads(line)["prev"]).encode("utf-8", "replace").decode()
             text = line.decode("utf-8", "replace")
             link = journal.chain(head, text.encode("utf-8", "replace").decode())
             lines.append(text.encode() + b" " + link.encode())
