@@ -26,6 +26,10 @@ from tests.unit.conftest import tablectl as tablectl  # a fixture
 from tests.virtual import instant_table, until
 
 
+# What is said where the service key holds the table at its prompt.
+AT_KEY = "written; turn the service key off and press reset, and the table runs with it"
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> str:
     """Another right configuration."""
@@ -126,7 +130,7 @@ def test_a_board_at_its_prompt_is_configured(tablectl: Tablectl, tmp_path: Path,
         table.do("service", to="on")
         table.do("power", to="on")
         done = tablectl("config", "set", "--file", file, "--port", table.port)
-        assert (done.code, done.err) == (0, f"{table.port}: written; {after}\n")
+        assert (done.code, done.err) == (0, f"{table.port}: {AT_KEY}\n")
         done = tablectl("config", "get", "rules.pack", "--port", table.port)
         assert (done.code, done.out, done.err) == (0, "pr\n", "")
         table.do("service", to="off")
@@ -147,7 +151,7 @@ def test_files_are_written_on_the_official_image(
         table.do("power", to="on")
         until(lambda: Path(table.port).exists(), "the port")
         done = tablectl("config", "set", "--file", file, "--port", table.port)
-        assert (done.code, done.err) == (0, f"{table.port}: written; {after}\n")
+        assert (done.code, done.err) == (0, f"{table.port}: {AT_KEY}\n")
         with BoardFiles(table.port) as board:
             config = board.read("config.json") or b""
     [told] = tablectl("config", "export", "--file", file, "--dir", str(tmp_path / "out"), "--json").rows
