@@ -25,7 +25,6 @@ from tests.unit.conftest import Tablectl
 from tests.unit.conftest import tablectl as tablectl  # a fixture
 from tests.virtual import instant_table, until
 
-
 # What is said where the service key holds the table at its prompt.
 AT_KEY = "written; turn the service key off and press reset, and the table runs with it"
 
