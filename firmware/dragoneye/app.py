@@ -438,8 +438,11 @@ class App:
             self.report(table.lid, not board.lid.active)
         elif edge:
             self.report(table.lid_moved)
+        edge = board.tamper.take_edge()
         if board.tamper.poll():
             self.report(table.tamper, not board.tamper.active)
+        elif edge:
+            self.report(table.tamper_moved)
         if board.service.poll():
             self.report(table.service, board.service.active)
         if board.button.poll() and board.button.active:

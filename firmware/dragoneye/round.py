@@ -504,6 +504,11 @@ class Table(Service):
         if is_open and self.state == LOCKED:
             self._reveal(now)
 
+    def tamper_moved(self, now):
+        """An edge of the tamper contact, however short: while the dice roll it voids the roll."""
+        if self.state in ROLLING:
+            self._void("tamper")
+
     def tamper(self, is_open, now):
         """The tamper contact changed (debounced)."""
         if is_open == self.tamper_open:

@@ -298,3 +298,24 @@ def test_a_locked_table_whose_configuration_is_damaged_stays_locked(open_table: 
     told, state = greet(table.bench.port)
     assert state["fault"] == "CONFIG"
     assert told["uid"] == table.device.uid
+
+
+# -- the lid's sequence: shut, shake, read, and nothing in between ---------------------------------------------------
+
+
+@pytest.mark.parametrize("which", ["lid", "tamper"])
+@pytest.mark.parametrize("state", [protocol.SHAKING, protocol.SETTLING])
+def test_no_result_when_a_guard_opens_and_shuts_between_shake_and_read(
+    open_table: OpenTable, which: str, state: str
+) -> None:
+    table = open_table(more={"settings": {"settle_ms": 1000}, "profile": {"jolt_ms": 500, "rest_ms": 10}})
+    table.begin([2, 4, 6])
+    table.may_shake()
+    table.ask("shake")
+    table.wait(state)
+    force = {"force": True} if which == "lid" else {}
+    table.do(which, to="open", **force)
+    table.do(which, to="shut" if which == "lid" else "ok")
+    until(lambda: table.records("void"), "the void roll")
+    assert [void["reason"] for void in table.records("void")] == ["lid_opened" if which == "lid" else "tamper"]
+    assert table.records("locked") == []

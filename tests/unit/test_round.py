@@ -881,6 +881,29 @@ def test_every_void_reason_is_reached() -> None:
     assert {reason for reason, _state, _step in VOIDS} == set(codes.VOIDS)
 
 
+@pytest.mark.parametrize("state", ROLLING)
+def test_an_edge_of_the_tamper_contact_however_short_voids_the_roll(state: str) -> None:
+    rig = Rig()
+    roll = rig.reach(state)
+    rig.table.take_effects()
+    rig.tell("tamper_moved")
+    assert (rig.state, rig.last("void")["reason"]) == (VOID, "tamper")
+    assert rig.effects(service.STOP)
+    rig.tell("shaken", roll, True)
+    rig.tell("tags", roll, GOOD)
+    rig.tell("tags", roll, GOOD)
+    assert not {"locked", "settled"} & set(rig.kinds())
+
+
+@pytest.mark.parametrize("state", [IDLE, BETTING, CLOSED, LOCKED, SETTLED, VOID, FAULT])
+def test_such_an_edge_is_nothing_where_no_dice_roll(state: str) -> None:
+    rig = Rig()
+    rig.reach(state)
+    before = rig.snapshot()
+    rig.tell("tamper_moved")
+    assert rig.snapshot() == before
+
+
 @pytest.mark.parametrize(("reason", "state", "step"), VOIDS)
 def test_a_void_is_recorded_with_its_reason_and_is_no_result(reason: str, state: str, step: Any) -> None:
     rig = Rig()

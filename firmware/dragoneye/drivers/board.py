@@ -7,7 +7,7 @@ from machine import ADC, Pin
 
 from dragoneye import profile
 from dragoneye.drivers.buzzer import Buzzer
-from dragoneye.drivers.inputs import Lid, Switch
+from dragoneye.drivers.inputs import Guard, Lid, Switch
 from dragoneye.drivers.lock import Lock
 from dragoneye.drivers.readers import Readers
 from dragoneye.drivers.ring import Ring
@@ -65,7 +65,7 @@ class Board:
         self.lock = Lock(pins["lock"], data["lock"]["pulse_ms"])
         self.lid = Lid(pins["lid"], self.shaker.off)
         self.shaker.interlock = self.lid.pin
-        self.tamper = Switch(pins["tamper"])
+        self.tamper = Guard(pins["tamper"])
         self.button = Switch(pins["button"])
         self.service = Switch(pins["service"])
         self._supply = ADC(Pin(pins["supply"]))

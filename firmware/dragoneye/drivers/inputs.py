@@ -1,4 +1,4 @@
-"""Switches, low when active (pull-ups only: RP2350 erratum E9), debounced; and the lid, whose edges all count."""
+"""Switches, low when active (pull-ups only: RP2350 erratum E9), debounced; lid and tamper contact: all edges count."""
 
 import time
 
@@ -29,23 +29,20 @@ class Switch:
         return False
 
 
-class Lid(Switch):
-    """The lid switch, active when shut. Every edge stops the motor at once and is counted.
+class Guard(Switch):
+    """A switch that guards the dice, active when shut: every edge is counted, however short.
 
-    `stop` is the shaker's off: a hard interrupt calls it, which waits neither for a task nor for a collection, and
-    which must allocate nothing.
+    A hard interrupt does it, which waits neither for a task nor for a collection, and which must allocate nothing.
     """
 
-    def __init__(self, pin, stop):
+    def __init__(self, pin):
         super().__init__(pin)
-        self._stop = stop
         self._edges = 0
         self._polled = 0
         self._taken = 0
         self.pin.irq(self._edge, Pin.IRQ_RISING | Pin.IRQ_FALLING, hard=True)
 
     def _edge(self, _pin):
-        self._stop()
         self._edges = (self._edges + 1) & 0xFFFF
 
     def poll(self):
@@ -57,7 +54,7 @@ class Lid(Switch):
 
     @property
     def moved(self):
-        """True while there is an edge that was not taken, or the lid is open now."""
+        """True while there is an edge that was not taken, or it is open now."""
         return self._edges != self._taken or self.pin.value() == 1
 
     def take_edge(self):
@@ -66,3 +63,15 @@ class Lid(Switch):
         seen = edges != self._taken
         self._taken = edges
         return seen
+
+
+class Lid(Guard):
+    """The lid switch. Every edge stops the motor at once as well: `stop` is the shaker's off."""
+
+    def __init__(self, pin, stop):
+        self._stop = stop
+        super().__init__(pin)
+
+    def _edge(self, _pin):
+        self._stop()
+        self._edges = (self._edges + 1) & 0xFFFF
