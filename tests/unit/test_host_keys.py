@@ -15,6 +15,7 @@ from keyring import backend, errors
 from dragoneye.keys import NAMES, Key, name_of
 from host_tools import keys
 from host_tools.keys import Keys, KeysError, made
+from tests.unit.conftest import Tablectl
 
 RAW = made()
 KEY_ID = name_of(RAW["journal"])
@@ -263,3 +264,43 @@ def test_a_damaged_export_is_told(path: Path, tmp_path: Path, change: dict[str, 
         keys.import_file(carried)
     with pytest.raises(KeysError, match="No such file"):
         keys.import_file(tmp_path / "nothing")
+
+
+# -- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_lists_exports_imports_and_forgets(path: Path, tmp_path: Path, tablectl: Tablectl) -> None:
+    assert "this computer holds no keys" in tablectl("keys", "list").out
+    Keys().add("U1", KEY_ID, RAW)
+    [row] = tablectl("keys", "list", "--json").rows
+    assert (row["table"], row["key_id"], row["keys"], row["in"]) == ("U1", KEY_ID, list(NAMES), "file")
+    carried = str(tmp_path / "some.keys")
+    done = tablectl("keys", "export", "--table", "U1", "--role", "dealer", "--role", "journal", carried)
+    assert (done.code, done.err) == (0, "")
+    assert tablectl("keys", "forget", "U1", "--yes", "--json").rows == [{"table": "U1", "forgotten": 1}]
+    [row] = tablectl("keys", "import", carried, "--json").rows
+    assert row == {"table": "U1", "key_id": KEY_ID, "keys": ["dealer", "journal"]}
+    shown = done.out + tablectl("keys", "list").out + tablectl("keys", "import", carried).out
+    assert not any(raw.hex() in shown for raw in RAW.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("export", "--table", "U2", "--role", "dealer", "x"), "no such keys of table U2; it holds keys of: U1"),
+        (("export", "--table", "U1", "--role", "boss", "x"), "'boss' is not one of 'dealer'"),
+        (("import", "nothing"), "nothing: No such file or directory"),
+        (("forget", "U2"), "no such keys of table U2; it holds keys of: U1"),
+        (("forget", "U1"), "say --yes if it shall be"),
+        (("provision", "--port", "/nothing"), "/nothing: there is no such port"),
+        (("rotate", "--port", "/nothing"), "/nothing: there is no such port"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(
+    path: Path, tablectl: Tablectl, arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    Keys().add("U1", KEY_ID, RAW)
+    assert said in tablectl("keys", *arguments).refusal()
+    assert said in tablectl("keys", *arguments, "--json").refusal()
+    assert Keys().find("U1", KEY_ID)
