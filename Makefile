@@ -29,8 +29,9 @@ flash: $(STAMP) ## copy the firmware to the board that is plugged in (PORT=... w
 	@$(BIN)/tablectl flash $(if $(PORT),--port $(PORT)) $(ARGS)
 
 test: lint ## lint, types, then the tests (ARGS="-k streak" to narrow)
+	@# Files differ by minutes: who is done takes over from the others.
 	@# Tables in real time share the processor with all else: what failed is run once more, alone, and told.
-	$(BIN)/python -m pytest -n auto $(ARGS) || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS) || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(ARGS)
 
 fuzz: $(VENV)/.fuzz ## made-up input for everything that takes input (ARGS="--seconds 600 frame web --json")
 	@$(BIN)/python -m tests.fuzz $(ARGS)
