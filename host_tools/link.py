@@ -218,7 +218,7 @@ class Link:
         whose key is held.
 
         Raises Refused, SessionLost (look at the state before asking again), LinkClosed or LinkError; BadInput, when
-        nothing was asked, where the key that it needs is not held.
+        nothing was asked, where the key that it needs is not held or the request is too long.
         """
         try:
             return self._ask({"q": name, **fields}, as_role)
@@ -266,11 +266,12 @@ class Link:
         return str(self._signer.key(str(self.table.get("uid")), str(key_id), GOOD_FOR[TECHNICIAN])[1].seed(seed))
 
     def _ask(self, message: Message, as_role: str | None = None) -> Message:
-        self._seq += 1
-        seq = self._seq
+        seq = self._seq + 1
         frame = self._frame(seq, message, as_role)
         if len(frame) > protocol.REQUEST_MAX:
-            raise LinkError(_("the request {name} is too long for the table").format(name=message["q"]))
+            raise BadInput(_("the request {name} is too long for the table").format(name=message["q"]))
+        # Not counted before: where nothing is sent, the table waits for this number still.
+        self._seq = seq
         now = self.transport.now()
         end = now + GIVE_UP_S
         prompt_end = now + min(PROMPT_S, GIVE_UP_S)
