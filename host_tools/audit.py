@@ -55,9 +55,9 @@ class Finding:
 class Proof:
     """What the tags of a table's events prove.
 
-    `tagged` events have one, `fits` of them one that a key here gives, `proved` is the last of those (0: none): it and
-    all events before it are as the table wrote them. `missing` counts the tags that no key here is for, by the key's
-    name. `head` is where the record ends: "event:hash".
+    `tagged` events have one, `fits` of them one that a key here gives, `proved` is the last of those before anything
+    that breaks the chain (0: none): it and all events before it are as the table wrote them. `missing` counts the tags
+    that no key here is for, by the key's name. `head` is where the record ends: "event:hash".
     """
 
     table: str
@@ -219,6 +219,8 @@ class _TableAudit:
         self.bare = 0
         self.forged = False
         self.unproved = False
+        # Whether the chain is broken: later tags fit the hashes that are stored, and prove nothing of what is before.
+        self.broken = False
         # What was corrected, by round in order, and what these rounds were settled by.
         self.corrections: dict[int, list[Message]] = {}
         self.settled: dict[int, tuple[int, Message, list[Any], Pack]] = {}
@@ -285,9 +287,11 @@ class _TableAudit:
                 else:
                     self.find(gap)
                     self.streak = None
+                    self.broken = True
             follows = row["id"] == last + 1 or restarted
             if follows and chain(GENESIS if restarted else link, row["body"]) != row["link"]:
                 self.find(_("its hash does not follow from the event before it: one of the two was changed"))
+                self.broken = True
             if restarted:
                 self._hangs_on(row, link)
             last, link, tag = row["id"], row["link"], row["tag"]
@@ -321,7 +325,7 @@ class _TableAudit:
             proof.missing[name or UNKNOWN] = proof.missing.get(name or UNKNOWN, 0) + 1
         elif fits:
             proof.fits += 1
-            proof.proved = row["id"]
+            proof.proved = proof.proved if self.broken else row["id"]
             self.forged = False
         elif not self.forged:
             # All that hang on one that was changed do not fit either.
@@ -346,6 +350,7 @@ class _TableAudit:
                     "before it here: events were changed or removed, or another database has them"
                 ).format(told=show(told))
             )
+            self.broken = True
         elif not told:
             self._bare_end()
 
