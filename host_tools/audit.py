@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -27,12 +28,15 @@ from host_tools import corrections, keys
 from host_tools.i18n import _
 from host_tools.link import Link
 from host_tools.rules import seating, settlement, tiles
-from host_tools.store import DICE_CHANGED, Message, Search, Store
+from host_tools.store import DICE_CHANGED, Message, Search, Store, StoreError
 
 # The journal keys of tables: by unique id and the key's name, which the table tells.
 Keys = Mapping[str, Mapping[str, Key]]
 # The name of a key that the table did not tell.
 UNKNOWN = "?"
+
+# Seconds within which an event and the row that it began were stored.
+_SAME_S = 60.0
 
 _NO_STREAK: Message = {"count": 0, "parts": [], "gone": []}
 
@@ -258,8 +262,14 @@ class _TableAudit:
         pruned = self.store.pruned_end(self.uid)
         if pruned is not None:
             last, link, known = pruned
-            self._go_on(known["state"])
-            self._told_pack(known["boot"])
+            try:
+                self._go_on(known["state"])
+                self._told_pack(known["boot"])
+            except BadInput:
+                raise
+            except (KeyError, TypeError, AttributeError, ValueError):
+                what = f"pruning {last}"
+                raise StoreError(_("{what} is damaged in the database; restore a copy").format(what=what)) from None
             self.event = last
             self.note(_("the events up to this one were removed by `record prune`"))
             for told in self.store.dice_sets(self.uid):
@@ -289,12 +299,15 @@ class _TableAudit:
                     self.streak = None
                     self.broken = True
             follows = row["id"] == last + 1 or restarted
-            if follows and chain(GENESIS if restarted else link, row["body"]) != row["link"]:
+            # What is no text was never stored by this program.
+            texts = isinstance(row["body"], str) and isinstance(row["link"], str)
+            hangs = texts and chain(GENESIS if restarted else link, row["body"]) == row["link"]
+            if not texts or (follows and not hangs):
                 self.find(_("its hash does not follow from the event before it: one of the two was changed"))
                 self.broken = True
             if restarted:
                 self._hangs_on(row, link)
-            last, link, tag = row["id"], row["link"], row["tag"]
+            last, link, tag = row["id"], str(row["link"]), row["tag"]
             self._check_tag(row)
             self._one(row)
         self._check_end(last, link, tag)
@@ -314,7 +327,7 @@ class _TableAudit:
         proof.tagged += 1
         self.bare = 0
         tried = self.keys.values() if name is None else filter(None, [self.keys.get(name)])
-        link = row["link"].encode()
+        link = str(row["link"]).encode()
         fits = None
         for key in tried:
             fits = key.mac(link)[:8].hex() == tag
@@ -341,7 +354,7 @@ class _TableAudit:
         """A journal that is begun anew names the hash of the newest event that the host had."""
         try:
             told = json.loads(row["body"])["d"].get("link", "")
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return
         if told and told != link:
             self.find(
@@ -414,7 +427,7 @@ class _TableAudit:
         except BadInput:
             # A rule pack that is not known: nothing can be said of what was settled by it.
             raise
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
             self.find(_("it is not as an event should be ({error})").format(error=repr(error)))
 
     def _order(self, boot: int, ticks: int, utc: str) -> None:
@@ -645,6 +658,7 @@ class _TableAudit:
         """What the row of a round must be, by the events so far."""
         if number not in self.expected:
             self.expected[number] = {"status": "open", "shaker": 0, "voids": 0, "result": None, "manual": None}
+            self.expected[number].update(event=self.event, utc=self.utc)
         self.expected[number].update(known)
         return self.expected[number]
 
@@ -685,9 +699,11 @@ class _TableAudit:
                 self.note(_("round {number} is corrected, and was not settled anew").format(number=number))
             elif corrected and told["corrected"]:
                 told["corrected"]["result"]["rows"].sort()
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             self.find(_("the round's row is damaged"), number)
             return
+        if row["utc"] != expected["utc"] and _together(row["utc"], expected["utc"]):
+            expected["utc"] = row["utc"]
         for key in expected:
             if told[key] != expected[key]:
                 self.find(
@@ -727,6 +743,14 @@ class _TableAudit:
                     )
         except (BadInput, KeyError, TypeError, ValueError) as error:
             self.find(_("its tile hands cannot be settled ({error})").format(error=error), number)
+
+
+def _together(one: str, other: str) -> bool:
+    """Whether two times are of the same moment: earlier versions gave a round its own, read after its event's."""
+    try:
+        return abs((datetime.fromisoformat(one) - datetime.fromisoformat(other)).total_seconds()) < _SAME_S
+    except (ValueError, TypeError):
+        return False
 
 
 def _put_back(row: Message, rows: Iterator[Message]) -> Iterator[Message]:

@@ -62,7 +62,7 @@ class StoreError(BadInput):
 def _parsed(text: str, what: str) -> Message:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, TypeError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise StoreError(_("{what} is damaged in the database; restore a copy").format(what=what))
@@ -489,7 +489,7 @@ class Store:
                 )
                 session.flush()
                 session.merge(Head(uid=uid, event=record_id, link=link, tag=tag or None, utc=utc))
-                self._follow(session, uid, record_id, kind, data)
+                self._follow(session, uid, record_id, kind, data, utc)
                 session.commit()
             except IntegrityError:
                 # Another program stored something between our look and our writing: the constraint has decided.
@@ -502,8 +502,8 @@ class Store:
         # Look again: it may be another one of the same id.
         return self._take(uid, record, link, first_event, tag)
 
-    def _follow(self, session: Session, uid: str, record_id: int, kind: str, data: Message) -> None:
-        """What a record means for its round."""
+    def _follow(self, session: Session, uid: str, record_id: int, kind: str, data: Message, utc: str) -> None:
+        """What a record that is stored at `utc` means for its round."""
         if kind == "restart":
             # What the table does not take up again is over; of an open round it will send the end.
             state = data["state"]
@@ -527,7 +527,7 @@ class Store:
                 uid=uid,
                 number=number,
                 event=record_id,
-                utc=self._clock(),
+                utc=utc,
                 status="open",
                 shaker=data.get("shaker", 0),
                 voids=0,

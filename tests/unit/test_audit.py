@@ -171,6 +171,14 @@ def test_a_real_controllers_rounds_are_clean(tmp_path: Path, pack: str) -> None:
         ("UPDATE rounds SET dice_set = 7 WHERE number = 30", "the round's row: dice_set is 7; its events say 2"),
         ("UPDATE rounds SET result = replace(result, 'net', 'ten') WHERE number = 9", "the round's row: result is"),
         ("UPDATE rounds SET result = '{' WHERE number = 9", "the round's row is damaged"),
+        ("UPDATE rounds SET event = event + 1 WHERE number = 9", "the round's row: event is "),
+        ("UPDATE rounds SET utc = '2020-01-01T00:00:00.000+00:00' WHERE number = 9", "the round's row: utc is "),
+        ("UPDATE rounds SET utc = 'never' WHERE number = 9", 'the round\'s row: utc is "never"; its events say "'),
+        ("UPDATE events SET body = x'7b7d' WHERE id = 40", "its hash does not follow from the event before it"),
+        (
+            f"UPDATE events SET body = '{'[' * 4000 + ']' * 4000}' WHERE id = 40",
+            "its hash does not follow from the event before it",
+        ),
         ("DELETE FROM rounds WHERE number = 9", "the round has no row in the record"),
         ("UPDATE rounds SET number = 99 WHERE number = 60", "the round has no row in the record"),
         (
@@ -222,6 +230,18 @@ def test_a_forgery_with_sound_hashes_is_found(
     found = whats(checked(path))
     assert any(one.startswith(said) for one in found), found
     assert not any("hash" in one for one in found)
+
+
+def test_a_state_that_a_pruning_left_and_that_is_damaged_is_told(path: Path) -> None:
+    columns = 'uid, last, first, rounds, older_than, utc, "by", link, state'
+    write(
+        path,
+        f"INSERT INTO prunings ({columns}) "
+        "SELECT uid, id, 1, 1, utc, utc, 'me', link, '{}' FROM events WHERE id = 20",
+    )
+    write(path, "DELETE FROM events WHERE id <= 20")
+    with pytest.raises(BadInput, match="pruning 20 is damaged in the database"):
+        checked(path)
 
 
 def test_the_first_that_does_not_fit_is_named_first(path: Path) -> None:

@@ -240,7 +240,7 @@ def test_utc_is_the_hosts(open_store: OpenStore) -> None:
     take_all(store, chained([record(1, "opened", round=1, shaker=1, utc="2021-01-01"), record(2, "boot")]))
     assert rows(store.path, "SELECT id, utc FROM events ORDER BY id") == [
         (1, "2026-01-01T00:00:00.000+00:00"),
-        (2, "2026-01-03T00:00:00.000+00:00"),
+        (2, "2026-01-02T00:00:00.000+00:00"),
     ]
     assert store.round(1)["utc"] == "2026-01-02T00:00:00.000+00:00"
     assert store_module.utc_now() > "2026"
