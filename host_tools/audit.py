@@ -117,6 +117,7 @@ def audit(
     Raises BadInput when a table was played by a pack that is none of `packs`, StoreError when the record is damaged.
     """
     done = Audit()
+    store.check_sound()
     store.check_table(uid)
     for table in store.tables() if uid is None else [uid]:
         known = {corrections.pack_hash(pack): pack for pack in packs}

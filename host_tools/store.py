@@ -781,6 +781,16 @@ class Store:
                 query = query.where(Pruning.uid == uid)
             return [row.as_dict() for row in session.scalars(query)]
 
+    def check_sound(self) -> None:
+        """Raise StoreError where the file's indexes, by which rounds are found, are not those of its rows (SQLite)."""
+        if self._engine.dialect.name != "sqlite":
+            return
+        with self._guard(), Session(self._engine) as session:
+            told = session.connection().exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
+        if told != "ok":
+            # Its first line may only name the database.
+            raise StoreError(_unsound(self.path, told.splitlines()[-1]))
+
     def pruned_end(self, uid: str) -> tuple[int, str, Message] | None:
         """(id, hash, {"state", "boot"}) of the last event of a table that was removed, or None."""
         with self._guard(), Session(self._engine) as session:

@@ -232,6 +232,23 @@ def test_a_forgery_with_sound_hashes_is_found(
     assert not any("hash" in one for one in found)
 
 
+def test_an_index_that_leaves_out_a_round_is_found(path: Path) -> None:
+    """Every row fits its events, and `rounds` would not tell of one."""
+    index = "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master WHERE name LIKE 'ix_rounds%'"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        row = connection.execute("SELECT * FROM rounds WHERE number = 9").fetchone()
+        connection.execute("DELETE FROM rounds WHERE number = 9")
+        kept = connection.execute(index).fetchall()
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("DELETE FROM sqlite_master WHERE name LIKE 'ix_rounds%'")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(f"INSERT INTO rounds VALUES ({', '.join('?' * len(row))})", row)
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.executemany("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", kept)
+    with pytest.raises(BadInput, match=r"this is not a sound database .*index ix_rounds"):
+        checked(path)
+
+
 def test_a_state_that_a_pruning_left_and_that_is_damaged_is_told(path: Path) -> None:
     columns = 'uid, last, first, rounds, older_than, utc, "by", link, state'
     write(
