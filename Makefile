@@ -29,7 +29,7 @@ flash: $(STAMP) ## copy the firmware to the board that is plugged in (PORT=... w
 	@$(BIN)/tablectl flash $(if $(PORT),--port $(PORT)) $(ARGS)
 
 test: lint ## lint, types, then the tests (ARGS="-k streak" to narrow)
-	@# Files differ by minutes: who is done takes over from the others.
+	@# Test files differ by minutes: a worker that is done takes over from the others.
 	@# Tables in real time share the processor with all else: what failed is run once more, alone, and told.
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS) || $(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(ARGS)
 
