@@ -82,7 +82,8 @@ def _renew(port: str, again: bool, as_json: bool) -> None:
         told = files.start()
     if told is not None:
         _check(told, port, uid, key_id)
-        store.retire(uid, key_id)
+    # With the service key on no table runs yet; the new keys are on its flash all the same, read back.
+    store.retire(uid, key_id)
     _tell(found, told, port, as_json)
 
 
