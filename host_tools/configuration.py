@@ -420,6 +420,13 @@ def device_files(config: TableConfig, pack: packs.Pack) -> dict[str, bytes]:
 
 def document_of(files: Mapping[str, bytes], where: str) -> tuple[dict[str, Any], packs.Pack]:
     """A device's files as a table's configuration, and the rule pack that the device holds. Raises BadInput."""
+    for name in (BOARD_FILE, CONFIG_FILE):
+        if name not in files:
+            words = _(
+                "{where}: no table's configuration is there, {file} is missing; write one: tablectl config set --file "
+                "FILE --port {where}"
+            )
+            raise BadInput(words.format(where=where, file=name))
     try:
         board = json.loads(files[BOARD_FILE])
         config = json.loads(files[CONFIG_FILE])

@@ -38,9 +38,9 @@ def parse(text: str, where: str) -> tomlkit.TOMLDocument:
 
 
 def read(path: Path) -> str:
-    """The text of a file. Raises BadInput when it cannot be read."""
+    """The text of a file, without the mark that Windows' editors put first. Raises BadInput when it cannot be read."""
     try:
-        return path.read_bytes().decode("utf-8")
+        return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         words = _("{path}: there is no such file; `tablectl config new` makes one")
         raise BadInput(words.format(path=path)) from None

@@ -336,14 +336,26 @@ def _write_whole(file: Path, port: str, as_json: bool) -> None:
         click.echo(_("{port}: the table runs with this configuration, {hash}").format(port=port, hash=written))
 
 
+def _editor() -> list[str]:
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        command = shlex.split(named)
+    except ValueError:
+        command = []
+    if not command:
+        words = _("{command} in $VISUAL or $EDITOR is no command; name an editor there")
+        raise BadInput(words.format(command=show(named)))
+    return command
+
+
 @config.command()
 @file_option
 @port_option
 def edit(file: Path | None, port: str | None) -> None:
     """Open the configuration in your editor ($VISUAL or $EDITOR); it is kept only when it is right."""
+    command = _editor()
     with place_of(file, port) as place:
         text = place.load()
-    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     handle, name = tempfile.mkstemp(prefix="table-", suffix=".toml")
     os.close(handle)
     draft = Path(name)

@@ -143,6 +143,14 @@ def test_edit_keeps_what_is_right(tablectl: Tablectl, file: str, monkeypatch: py
     assert tablectl("config", "edit", "--file", file).code == 2
     editor(monkeypatch, "no-such-editor")
     assert "the editor no-such-editor does not start" in tablectl("config", "edit", "--file", file).refusal()
+    for none in ('"', "  "):
+        monkeypatch.setenv("VISUAL", none)
+        assert "in $VISUAL or $EDITOR is no command" in tablectl("config", "edit", "--file", file).refusal()
+
+
+def test_a_file_with_the_mark_of_windows_editors_is_read(tablectl: Tablectl, file: str) -> None:
+    Path(file).write_bytes(b"\xef\xbb\xbf" + Path(file).read_bytes())
+    assert tablectl("config", "validate", "--file", file).out == f"{file}: right\n"
 
 
 def test_edit_loses_nothing_that_is_wrong(tablectl: Tablectl, file: str, monkeypatch: pytest.MonkeyPatch) -> None:

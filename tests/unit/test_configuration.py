@@ -280,7 +280,11 @@ def test_a_table_without_dice_can_be_written_and_does_not_play(tmp_path: Path) -
         (CONFIG_FILE, b"[]", "no table's configuration is there"),
         (CONFIG_FILE, b'{"format": 9}', "config.json has format 9; this program knows 1"),
         (BOARD_FILE, b'{"name": "other", "title": "x", "pins": {}}', 'there is no board "other"'),
-        (BOARD_FILE, None, "no table's configuration is there"),
+        (
+            BOARD_FILE,
+            None,
+            r"no table's configuration is there, board\.json is missing; write one: tablectl config set",
+        ),
     ],
 )
 def test_a_device_without_a_right_configuration(name: str, change: bytes | None, said: str) -> None:
