@@ -38,6 +38,8 @@ SILENT_S = 20.0
 # How long a script may say nothing.
 SCRIPT_S = 10.0
 BLINK_S = 3.0
+# How long a board that was let go after Ctrl-C is waited for.
+GIVE_BACK_S = 15.0
 
 
 class MayNotStop(BadInput):
@@ -89,6 +91,9 @@ def stop_table(port: str) -> Message | None:
             )
             raise Locked(words.format(port=port, uid=table.get("uid")))
         state = link.request("status")
+        if state.get("state") == protocol.TEST:
+            words = _("{port}: the table is in test mode; end it first: tablectl play --port {port}, then test on=no")
+            raise MayNotStop(words.format(port=port))
         if state.get("state") not in MAY_STOP:
             words = _("{port}: a round is open, the table is {state}; finish it first")
             raise RoundOpen(words.format(port=port, state=state.get("state")))
@@ -167,11 +172,35 @@ class BoardFiles:
     def __init__(self, port: str, insist: bool = False) -> None:
         self.port = port
         self.ran = False
-        if insist:
-            self._insist()
-        else:
-            self.ran = stop_table(port) is not None
-            self._take()
+        self._stopped = False
+        try:
+            if insist:
+                self._insist()
+            else:
+                self.ran = stop_table(port) is not None
+                self._stopped = True
+                self._take()
+        except KeyboardInterrupt:
+            self._give_back()
+            raise
+
+    def _give_back(self) -> None:
+        """After Ctrl-C while it was being stopped: a table shall run again, and not wait in maintenance."""
+        end = time.monotonic() + GIVE_BACK_S
+        while time.monotonic() < end:
+            try:
+                wait_for_port(self.port, GIVE_BACK_S)
+                if not self._stopped:
+                    stop_table(self.port)
+                    self._stopped = True
+                self._take()
+                self.reset(GIVE_BACK_S)
+                return
+            except MayNotStop:
+                return
+            except BadInput:
+                # While it restarts it refuses, and its port comes and goes.
+                time.sleep(0.2)
 
     def _insist(self) -> None:
         """Ask whatever runs to stop, where it can be asked, and stop it."""
@@ -200,7 +229,9 @@ class BoardFiles:
     def _asked(self) -> bool:
         """Whether a table ran, and has stopped. Raises LinkClosed when the port went before it answered."""
         try:
-            return stop_table(self.port) is not None
+            ran = stop_table(self.port) is not None
+            self._stopped = True
+            return ran
         except LinkClosed:
             raise
         except LinkError:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pkgutil
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +81,39 @@ def test_a_round_that_is_open_is_not_broken_off(tablectl: Tablectl, tmp_path: Pa
             assert said == f"{table.port}: a round is open, the table is BETTING; finish it first"
         assert greet(table.port)[1]["state"] == "BETTING"
         assert table.state()["boots"] == 1
+
+
+def test_a_table_in_test_mode_is_told_as_that(tablectl: Tablectl, tmp_path: Path) -> None:
+    with instant_table(tmp_path) as table:
+        tablectl("play", "--port", table.port, stdin=b"test on=yes\n")
+        said = tablectl("config", "get", "--port", table.port).refusal()
+        end = f"tablectl play --port {table.port}, then test on=no"
+        assert said == f"{table.port}: the table is in test mode; end it first: {end}"
+
+
+@pytest.mark.parametrize("insist", [False, True])
+def test_ctrl_c_while_a_table_is_stopped_lets_it_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, insist: bool
+) -> None:
+    with instant_table(tmp_path) as table:
+        for name in ("host_tools.board_files._in_maintenance", "host_tools.board_files.BoardFiles._enter"):
+            with monkeypatch.context() as patched:
+                patched.setattr(name, interrupted_once(patched, name))
+                with pytest.raises(KeyboardInterrupt):
+                    BoardFiles(table.port, insist)
+            assert wait_for_table(table.port)["config_hash"], name
+
+
+def interrupted_once(patched: pytest.MonkeyPatch, name: str) -> Callable[..., Any]:
+    """A function that Ctrl-C ends at its first call."""
+    owner, _dot, last = name.rpartition(".")
+    whole = getattr(pkgutil.resolve_name(owner), last)
+
+    def call(*arguments: Any) -> Any:
+        patched.setattr(name, whole)
+        raise KeyboardInterrupt
+
+    return call
 
 
 def test_files_are_written_together_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
