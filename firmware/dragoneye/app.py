@@ -6,8 +6,19 @@ import os
 import sys
 import time
 
-from dragoneye import __version__, heap, installed, keys, round, selftest, service
-from dragoneye.config import (
+from dragoneye import __version__, heap, installed, keys, round, service
+from dragoneye.controller import Controller
+from dragoneye.journal import Journal
+from dragoneye.protocol import READING, ROLLING, SHAKING, TEST
+from dragoneye.rules import packs, reading
+from dragoneye.text import dumps
+
+# Each import leaves 2 kB of garbage behind, the file's buffers: the rest shall lie there, not above it.
+heap.mark_modules_first(None)
+heap.collect()
+
+from dragoneye import selftest  # noqa: E402
+from dragoneye.config import (  # noqa: E402
     WATCHDOG_MS,
     check_readers,
     dice_set_of,
@@ -17,15 +28,10 @@ from dragoneye.config import (
     read_dice,
     write_dice,
 )
-from dragoneye.controller import Controller
-from dragoneye.drivers import board as parts
-from dragoneye.drivers.console import Console
-from dragoneye.drivers.mfrc522 import ReaderFault
-from dragoneye.journal import Journal
-from dragoneye.protocol import READING, ROLLING, SHAKING, TEST
-from dragoneye.rules import packs, reading
-from dragoneye.signals import Signals
-from dragoneye.text import dumps
+from dragoneye.drivers import board as parts  # noqa: E402
+from dragoneye.drivers.console import Console  # noqa: E402
+from dragoneye.drivers.mfrc522 import ReaderFault  # noqa: E402
+from dragoneye.signals import Signals  # noqa: E402
 
 TICK_MS = 5
 # A task that comes back later than this has been held up (design: no task holds the loop longer).
@@ -33,6 +39,8 @@ LATE_MS = 20
 # Collect while nothing moves: a collection stops everything for some milliseconds. Often, so that the heap is never
 # full of garbage with what lives long scattered in it.
 COLLECT_MS = 250
+# While the journal is read.
+COLLECT_LINES = 16
 # The watchdog is fed only while every task has run within this time.
 STALLED_MS = 3000
 # The answer to a request for maintenance, and its record, have this long to reach the host.
@@ -113,9 +121,15 @@ class Meter:
 class MeteredJournal(Journal):
     """A journal that says how long its writes take, from the record's making to the last page, and its erases."""
 
-    def __init__(self, folder, fold, initial, key=None):
-        super().__init__(folder, fold, initial, key)
+    def __init__(self, folder, fold, initial, key, superseded):
+        super().__init__(folder, fold, initial, key, superseded)
         self.meter = Meter(lambda: 0)
+
+    def _take(self, line, number, first):
+        super()._take(line, number, first)
+        # Else the heap would fill up, at a place from where a collection takes twice as long.
+        if not number % COLLECT_LINES:
+            heap.collect()
 
     def append(self, kind, data, boot, ticks):
         began = time.ticks_us()
@@ -161,13 +175,17 @@ class App:
         except ValueError as error:
             damage = str(error)
             words = damage if words is None else "%s; %s" % (words, damage)
+        # What the imports and the configuration left; what the table and the journal take shall lie low.
+        heap.mark_modules_first(sys.modules[__name__])
+        heap.collect(pack, registry)
         self._data = data
         cause = parts.reset_cause(data["pins"])
         self.board = parts.Board(data, config)
         # From here on a hang is a reset. What fails before leaves the prompt, for a technician to look at.
         self.board.watch(config.get("watchdog_ms", WATCHDOG_MS))
         self.console = Console()
-        journal = MeteredJournal(JOURNAL, round.fold, round.initial, None if locks is None else locks[keys.JOURNAL])
+        key = None if locks is None else locks[keys.JOURNAL]
+        journal = MeteredJournal(JOURNAL, round.fold, round.initial, key, round.SUPERSEDED)
         self.meters = {name: Meter(lambda: journal.meter.total_us) for name in TASKS}
         self.journal_meter = journal.meter
         self.signals = Signals(self.board.ring.pixels)
@@ -218,7 +236,6 @@ class App:
         self._moved_at = self.clock.now()
         # The readers need a moment after their reset.
         self._readers_at = self.clock.now() - READERS_MS + TICK_MS
-        heap.mark_modules_first(sys.modules[__name__])
         self.report(self.controller.table.lid, not self.board.lid.active)
         self.report(self.controller.table.tamper, not self.board.tamper.active)
         self._note_service_key()

@@ -37,23 +37,25 @@ MODULES = (
     "drivers.console",
 )
 
-# What is large besides and refers to little but the modules: looked at right after them.
-_large = []
-_first = _large  # type: object
+# The program, what is large besides, the modules: the last is looked at first, and the rest waits meanwhile.
+# Nothing of it may be a global of its own: it would have its turn with the globals.
+_order = [None, None, None]  # type: list
 
 
 def mark_modules_first(app):
-    """From now on look at the modules first, then at what `collect` is given, then at the module `app`, and so at all
-    that runs."""
-    global _first
-    # The last of a tuple is looked at first, and the rest is all that waits meanwhile.
-    _first = (app, _large)
+    """From now on look at those modules first that are imported, then at what `collect` is given, then at the module
+    `app`, and so at all that runs."""
+    first = ()  # type: object
     for name in reversed(MODULES):
-        _first = (_first, sys.modules["dragoneye." + name])
+        module = sys.modules.get("dragoneye." + name)
+        if module is not None:
+            first = (first, module)
+    _order[0] = app
+    _order[2] = first
 
 
 def collect(*large):
     """Collect now. `large` are things with much in them that refer to nothing but each other and the modules."""
-    _large[:] = large
+    _order[1] = large
     gc.collect()
-    _large[:] = ()
+    _order[1] = None

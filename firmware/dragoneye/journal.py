@@ -32,6 +32,8 @@ BLOCK = 4096
 RECORD_MAX = 1220
 # Read at once while lines are looked for: readline would fetch byte by byte.
 CHUNK = 2048
+# Records that wait to be parsed: more than a round has without voids.
+WAITING_MAX = 12
 # So much is looked through at most before others get their turn.
 NEAR = 4096
 # What a line raises that no journal has written. RuntimeError: nested deeper than the stack.
@@ -42,6 +44,10 @@ class Damaged(Exception):
     """The journal does not fit itself: the text names the segment, the line and what is wrong."""
 
 
+class _Unreadable(Exception):
+    """A record that waited to be parsed is none."""
+
+
 def chain(previous, text):
     """The hash of a line: `previous` hash (32 hex digits) and the line's JSON `text`, as 32 hex digits."""
     digest = hashlib.sha256((previous + text).encode()).digest()
@@ -49,7 +55,7 @@ def chain(previous, text):
 
 
 def _checked(line, previous):
-    """(JSON text, hash, tag or "") of one stored line. Raises ValueError saying what is wrong."""
+    """(JSON, hash, tag or b"") of one stored line, all bytes. Raises ValueError saying what is wrong."""
     tag = b""
     # Without a tag there is a digit of the hash.
     if line[-17:-16] == b" ":
@@ -57,18 +63,23 @@ def _checked(line, previous):
         line = line[:-17]
     if len(line) < 34 or line[-33:-32] != b" ":
         raise ValueError("the line is cut short")
-    try:
-        text = line[:-33].decode()
-        stored = line[-32:].decode()
-    except (UnicodeError, ValueError):
-        raise ValueError("the line is not text")
-    if chain(previous, text) != stored:
+    stored = line[-32:]
+    # As `chain`, without its copies of the text: a start does this for a whole segment.
+    digest = hashlib.sha256(previous.encode())
+    digest.update(memoryview(line)[:-33])
+    if binascii.hexlify(digest.digest()[:16]) != stored:
         raise ValueError("the hash differs")
     try:
         binascii.unhexlify(tag)
-        return text, stored, tag.decode()
-    except (UnicodeError, ValueError):
+    except ValueError:
         raise ValueError("the tag is not hexadecimal")
+    return line[:-33], stored, tag
+
+
+def _is_of(text, record_id):
+    """Whether the JSON is that of the record, as far as can be told without parsing it."""
+    name = ('"id":%d' % record_id).encode()
+    return name + b"," in text or name + b"}" in text
 
 
 def _hash_of(line):
@@ -123,12 +134,16 @@ class Journal:
     """The journal in `folder`, with `fold(state, record)` giving the state after a record.
 
     `initial` is the state before any record. Both are pure; records and state are JSON. `key` is the journal key, whose
-    `mac(bytes)` is HMAC-SHA-256, or None: records are not tagged then.
+    `mac(bytes)` is HMAC-SHA-256, or None: records are not tagged then. `superseded` are kinds of records that make no
+    difference to the state once one of the last of these kinds follows: a start parses no such record.
     """
 
-    def __init__(self, folder, fold, initial, key=None):
+    def __init__(self, folder, fold, initial, key=None, superseded=()):
         self.folder = folder
         self._fold = fold
+        self._kinds = [('"k":"%s"' % kind).encode() for kind in superseded]
+        # The JSON of such records, while the journal is read.
+        self._waiting = []
         self._key = key
         self.state = initial()
         self.head = GENESIS
@@ -170,6 +185,40 @@ class Journal:
             os.remove(self._path(self._firsts.pop()))
 
     def _load(self, first):
+        try:
+            try:
+                return self._read(first)
+            finally:
+                self._fold_waiting()
+        except _Unreadable:
+            # Among those that nobody parsed: now each is, and the one is found.
+            self._kinds = []
+            return self._read(first)
+
+    def _fold_waiting(self):
+        waiting = self._waiting
+        self._waiting = []
+        try:
+            for text in waiting:
+                self.state = self._fold(self.state, json.loads(text))
+        except _WRONG:
+            raise _Unreadable
+
+    def _waits(self, text):
+        """Whether this record, the next one, need not be parsed now, or ever when a later one supersedes it."""
+        if not _is_of(text, self.last_id + 1):
+            return False
+        for kind in self._kinds:
+            if kind in text:
+                if kind == self._kinds[-1]:
+                    self._waiting = []
+                elif len(self._waiting) >= WAITING_MAX:
+                    self._fold_waiting()
+                self._waiting.append(text)
+                return True
+        return False
+
+    def _read(self, first):
         path = self._path(first)
         number = 0
         end = 0
@@ -232,8 +281,7 @@ class Journal:
 
     def _take(self, line, number, first):
         if number == 1:
-            text = line[:-33].decode()
-            head = json.loads(text)
+            head = json.loads(line[:-33])
             _checked(line, head["prev"])
             if head["first"] != first:
                 raise ValueError("the head names record %d" % head["first"])
@@ -246,12 +294,14 @@ class Journal:
             self._count = 0
             return
         text, stored, _tag = _checked(line, self.head)
-        record = json.loads(text)
-        if record["id"] != self.last_id + 1:
-            raise ValueError("record %d stands where %d should" % (record["id"], self.last_id + 1))
-        self.state = self._fold(self.state, record)
-        self.head = stored
-        self.last_id = record["id"]
+        if not self._waits(text):
+            record = json.loads(text)
+            if record["id"] != self.last_id + 1:
+                raise ValueError("record %d stands where %d should" % (record["id"], self.last_id + 1))
+            self._fold_waiting()
+            self.state = self._fold(self.state, record)
+        self.head = stored.decode()
+        self.last_id += 1
         self._count += 1
 
     @property
@@ -437,14 +487,14 @@ class Journal:
         before = data[: ends[place - 1] - begin - 1].lstrip(b" ")
         line = data[ends[place - 1] - begin : -1].lstrip(b" ")
         try:
-            previous = json.loads(before[:-33].decode())["prev"] if place == 1 else _hash_of(before)
+            previous = json.loads(before[:-33])["prev"] if place == 1 else _hash_of(before)
             text, stored, tag = _checked(line, previous)
             # The hash has told that it is a record; to parse it would take the Pico some milliseconds.
-            if '"id":%d,' % record_id not in text and '"id":%d}' % record_id not in text:
+            if not _is_of(text, record_id):
                 raise ValueError("another record stands there")
+            return text.decode(), stored.decode(), tag.decode()
         except _WRONG as error:
             raise Damaged("record %d in segment %d: %s" % (record_id, first, error))
-        return text, stored, tag
 
     def restart(self, last_id):
         """Set every segment aside (kept as .bad until the next time) and go on after `last_id` with the same state.

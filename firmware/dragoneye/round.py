@@ -55,6 +55,8 @@ SETTINGS = {
 
 # What only happens when a round is played: "played" is the last of these, but for what a start makes of an open round.
 _PLAY = ("opened", "closed", "locked", "bets", "settled", "void", "streak", "correction")
+# What is over once a result was settled, the last of these: its fold sets all that theirs do.
+SUPERSEDED = ("opened", "bets", "closed", "locked", "door", "settled")
 # What a correction needs beside its round, event and reason.
 _CORRECTS = {"void": (), "dice": ("dice",), "bets": ("position", "wagers")}
 
@@ -129,7 +131,8 @@ def fold(state, record):
     elif kind == "bets":
         after["bets"] = data["bets"]
     elif kind == "settled":
-        after.update({"phase": IDLE, "bets": [], "locked": None, "streak": data["streak"]})
+        after.update({"round": data["round"], "phase": IDLE, "shaker": data["shaker"], "bets": [], "locked": None})
+        after["streak"] = data["streak"]
     elif kind == "void":
         if data["over"]:
             after.update({"phase": IDLE, "bets": []})

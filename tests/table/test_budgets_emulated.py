@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.emulator, pytest.mark.slow]
 
 pytest.importorskip("rp2040py", reason="emulator: rp2040py is not installed")
 
+from tests.bench.budgets import BLOCK_KB, HEAP_KB, filled, probed  # noqa: E402
 from tests.emulated import FULL, EmulatedTable, full_segment  # noqa: E402
 
 RESET_TO_HELLO_US = 2_000_000
@@ -35,6 +36,21 @@ def test_a_start_with_a_full_segment_of_the_journal(tmp_path: Path) -> None:
         assert took < RESET_TO_HELLO_US
         # The watchdog is armed a while after the reset, and fed when the journal was read.
         assert took < config.WATCHDOG_LEAST_MS * 1000
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_much_of_the_heap_is_free_in_one_piece_after_a_start(tmp_path: Path, full: bool) -> None:
+    def change(firmware: Path) -> None:
+        probed(firmware)
+        if full:
+            filled(firmware)
+
+    with EmulatedTable(tmp_path, change=change) as table:
+        table.hello()
+        stats = table.device.request("stats")
+        print("free", stats["free"], "in one piece", stats["block"])
+        assert stats["free"] >= HEAP_KB * 1000
+        assert stats["block"] >= BLOCK_KB * 1000
 
 
 def test_no_task_holds_the_loop_in_a_round_of_all_wagers(tmp_path: Path) -> None:

@@ -319,7 +319,8 @@ class Desk(Steps):
 
     def boot(self, trouble: Any = None) -> None:
         """Start (again) from what lies in the folder."""
-        self.journal = Journal(str(self.folder), round.fold, round.initial, self.key and Key(self.key))
+        key = self.key and Key(self.key)
+        self.journal = Journal(str(self.folder), round.fold, round.initial, key, round.SUPERSEDED)
         self.controller = Controller(
             self.journal,
             self.pack,

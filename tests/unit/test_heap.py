@@ -35,13 +35,22 @@ def test_every_module_is_named_after_those_that_it_imports() -> None:
 def test_the_modules_are_looked_at_one_by_one_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sys.modules["dragoneye.text"] is text
     monkeypatch.setattr(heap, "MODULES", ("errors", "text"))
-    monkeypatch.setattr(heap, "_first", heap._first)
+    order: list[Any] = [None, None, None]
+    monkeypatch.setattr(heap, "_order", order)
     heap.mark_modules_first("app")
-    # The collector takes the last of a tuple first.
-    chain: Any = heap._first
-    ((app, last), second), first = chain
-    assert (first, second, last, app) == (errors, text, [], "app")
+    # The collector takes the last of a list or a tuple first.
+    app, large, chain = order
+    (none, second), first = chain
+    assert (first, second, none, large, app) == (errors, text, (), None, "app")
     seen: list[object] = []
-    monkeypatch.setattr("gc.collect", lambda: seen.extend(last))
+    monkeypatch.setattr("gc.collect", lambda: seen.append(order[1]))
     heap.collect("pack", "registry")
-    assert (seen, last) == (["pack", "registry"], [])
+    assert (seen, order[1]) == ([("pack", "registry")], None)
+
+
+def test_a_module_that_is_not_imported_yet_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heap, "MODULES", ("errors", "nowhere"))
+    order: list[Any] = [None, None, None]
+    monkeypatch.setattr(heap, "_order", order)
+    heap.mark_modules_first(None)
+    assert order == [None, None, ((), errors)]

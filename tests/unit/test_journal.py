@@ -18,10 +18,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from dragoneye import journal
+from dragoneye import journal, round
 from dragoneye.journal import Damaged, Journal
 from dragoneye.keys import Key
-from tests.unit.tables import tag_of
+from tests.unit.tables import Desk, tag_of
 
 Json = dict[str, Any]
 
@@ -150,6 +150,71 @@ def test_what_is_not_here_is_none(tmp_path: Path, small: None) -> None:
     fill(log, 1)
     assert log.first_id == 5
     assert [log.line(number) is None for number in (-1, 0, 4, 5, 13, 14)] == [True, True, True, False, False, True]
+
+
+def busy(desk: Desk) -> None:
+    """Rounds with all that may come between their records."""
+    desk.hello()
+    desk.play([4, 4, 4], {1: {"bonus": 100}}, shaker=3)
+    desk.tell("service", True)
+    desk.ask("open", shaker=2)
+    desk.ask("bets", position=1, wagers={"bonus": 50})
+    desk.roll([4, 4, 4])
+    desk.tell("set_fault", "READER", "no answer")
+    desk.ask("clear", code="READER")
+    desk.open_lid()
+    desk.tell("lid", False)
+    desk.ask("finish")
+    desk.wait(10_000)
+    desk.play([1, 2, 3], shaker=4)
+    desk.boot()
+    desk.hello()
+    desk.ask("open", shaker=1)
+    desk.boot()
+    desk.hello()
+    desk.play([1, 2, 3], {2: {"odd": 100}}, shaker=5)
+    desk.ask("open", shaker=6)
+
+
+def test_what_a_result_supersedes_need_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    busy(Desk(tmp_path / "all", "house"))
+    [segment] = files(tmp_path / "all")
+    lines = segment.read_bytes().splitlines(keepends=True)
+    (tmp_path / "part").mkdir()
+    parsed: list[object] = []
+    loads = json.loads
+
+    def counted(text: Any) -> Any:
+        parsed.append(text)
+        return loads(text)
+
+    monkeypatch.setattr("json.loads", counted)
+    for most in (2, journal.WAITING_MAX):
+        monkeypatch.setattr(journal, "WAITING_MAX", most)
+        for count in range(1, len(lines) + 1):
+            (tmp_path / "part" / segment.name).write_bytes(b"".join(lines[:count]))
+            logs = []
+            for superseded in ((), round.SUPERSEDED):
+                parsed.clear()
+                logs.append(Journal(str(tmp_path / "part"), round.fold, round.initial, None, superseded))
+                logs[-1].load()
+            assert vars(logs[1]) == {**vars(logs[0]), "_kinds": logs[1]._kinds}
+    assert b'"k":"opened"' in lines[-1]
+    assert 3 < len(parsed) < len(lines) - 5
+
+
+def test_a_record_that_waited_and_cannot_be_read_is_damage(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.hello()
+    desk.play([1, 2, 3], {2: {"odd": 100}})
+    last = desk.journal.last_id
+    text = f'{{"id":{last + 1},"k":"opened","b":1,"t":5,"d":'
+    with files(tmp_path)[-1].open("a") as file:
+        file.write(f"{text} {journal.chain(desk.journal.head, text)}\n")
+    log = Journal(str(tmp_path), round.fold, round.initial, None, round.SUPERSEDED)
+    with pytest.raises(Damaged, match=f"segment 1, line {last + 2}: "):
+        log.load()
+    assert (log.last_id, log.state) == (last, desk.journal.state)
 
 
 def test_the_head_of_each_segment_is_the_fold_of_all_before(tmp_path: Path, small: None) -> None:
