@@ -69,6 +69,16 @@ def _parsed(text: str, what: str) -> Message:
     return value
 
 
+def _hands(text: str, what: str) -> Message:
+    """Kept tile hands, with what every list and sum of rounds asks of them."""
+    value = _parsed(text, what)
+    players = value.get("players")
+    whole = isinstance(players, list) and all(isinstance(one, dict) and type(one.get("net")) is int for one in players)
+    if not whole or not {"start", "deal", "action", "bank"} <= value.keys():
+        raise StoreError(_("{what} is damaged in the database; restore a copy").format(what=what))
+    return value
+
+
 class Base(DeclarativeBase):
     """The tables of the database."""
 
@@ -161,7 +171,7 @@ class Round(Base):
         if self.manual is not None:
             data["manual"] = self.manual
         if self.tiles is not None:
-            data["tiles"] = _parsed(self.tiles, f"round {self.number} of table {self.uid}")
+            data["tiles"] = _hands(self.tiles, f"round {self.number} of table {self.uid}")
         return data
 
 

@@ -228,10 +228,25 @@ def test_tile_hands_are_kept_once(open_store: OpenStore, played: list[Record]) -
     with pytest.raises(StoreError, match="there is no round 1; none is stored"):
         store.round(1)
     take_all(store, played)
-    store.add_tiles(UID, 1, {"start": 4})
+    hands = {"start": 4, "deal": [4, 5], "action": [4], "bank": {}, "players": [{"net": 100}]}
+    store.add_tiles(UID, 1, hands)
     with pytest.raises(StoreError, match="round 1 has its tile hands already"):
         store.add_tiles(UID, 1, {"start": 5})
-    assert store.round(1)["tiles"] == {"start": 4}
+    assert store.round(1)["tiles"] == hands
+
+
+@pytest.mark.parametrize(
+    "change", [{"players": None}, {"players": [{"ten": 1}]}, {"players": [{"net": "1"}]}, {"bank": None}]
+)
+def test_tile_hands_that_are_damaged_are_told(
+    open_store: OpenStore, played: list[Record], change: dict[str, Any]
+) -> None:
+    store = open_store()
+    take_all(store, played)
+    hands = {"start": 4, "deal": [4, 5], "action": [4], "bank": {}, "players": [{"net": 100}], **change}
+    store.add_tiles(UID, 1, {key: value for key, value in hands.items() if value is not None})
+    with pytest.raises(StoreError, match="round 1 of table U1 is damaged in the database; restore a copy"):
+        store.round(1)
 
 
 def test_utc_is_the_hosts(open_store: OpenStore) -> None:
@@ -242,7 +257,7 @@ def test_utc_is_the_hosts(open_store: OpenStore) -> None:
         (1, "2026-01-01T00:00:00.000+00:00"),
         (2, "2026-01-02T00:00:00.000+00:00"),
     ]
-    assert store.round(1)["utc"] == "2026-01-02T00:00:00.000+00:00"
+    assert store.round(1)["utc"] == "2026-01-01T00:00:00.000+00:00"
     assert store_module.utc_now() > "2026"
 
 
