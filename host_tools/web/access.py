@@ -59,7 +59,7 @@ def role_name(role: str) -> str:
 class Pins:
     """The PINs' hashes and the secret that signs sessions, in a file that only its owner may read.
 
-    Raises PinError when the file is there and is none of ours.
+    Raises PinError when the file is there and is none of ours, or others may read it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,6 +67,10 @@ class Pins:
         self._roles: dict[str, dict[str, str]] = {}
         self.secret = secrets.token_bytes(32)
         try:
+            if private.others_may_read(path):
+                mode = path.stat().st_mode & 0o777
+                words = _("{path}: others may read it (mode {mode:04o}); nothing is taken from it: chmod 600 {path}")
+                raise PinError(words.format(path=path, mode=mode))
             data = json.loads(path.read_text(encoding="utf-8"))
             self.secret = bytes.fromhex(data["secret"])
             self._roles = {role: dict(data["roles"][role]) for role in ROLES if role in data["roles"]}
@@ -74,6 +78,8 @@ class Pins:
                 bytes.fromhex(one["salt"]), bytes.fromhex(one["hash"])
         except FileNotFoundError:
             pass
+        except PinError:
+            raise
         except OSError as error:
             raise PinError(f"{path}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

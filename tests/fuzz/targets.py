@@ -28,7 +28,7 @@ from dragoneye.errors import BadInput
 from dragoneye.protocol import DEALER, SUPERVISOR, TECHNICIAN, TEST
 from dragoneye.rules import packs
 from dragoneye.text import dumps
-from host_tools import configuration, table_file
+from host_tools import configuration, private, table_file
 from host_tools.__main__ import cli
 from host_tools.board_data import board_data
 from host_tools.cli.tables import parse_request
@@ -872,10 +872,10 @@ def make_cookie(folder: Path) -> Run:
     """A cookie: none but the one that the server made is a session."""
     secret = folder / "pins.json"
     salted = {"salt": "00" * 16, "hash": "11" * 32}
-    secret.write_text(json.dumps({"secret": "ab" * 32, "roles": {"dealer": salted, "supervisor": salted}}))
+    private.write(secret, json.dumps({"secret": "ab" * 32, "roles": {"dealer": salted, "supervisor": salted}}))
     pins = Pins(secret)
     # Of another server's secret: never ours.
-    secret.write_text(json.dumps({"secret": "cd" * 32, "roles": {"dealer": salted, "supervisor": salted}}))
+    private.write(secret, json.dumps({"secret": "cd" * 32, "roles": {"dealer": salted, "supervisor": salted}}))
     other = Sessions(Pins(secret), lambda: 1000.0)
 
     def run(data: bytes) -> bool:

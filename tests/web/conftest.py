@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from boards.virtual.client import Table, TableError
+from host_tools import private
 from host_tools.cli.serve import fairness_of
 from host_tools.link import SerialTransport, Transport
 from host_tools.store import Store
@@ -92,7 +93,7 @@ class Served:
         self.folder = folder
         self.signals = signals
         self.names = names
-        (folder / "pins.json").write_text(_pins_file())
+        private.write(folder / "pins.json", _pins_file())
         self.port = 0
         self._streams: list[Stream] = []
         self.start()

@@ -21,6 +21,7 @@ from host_tools.store import Search, StoreError
 from host_tools.web import access
 from host_tools.web.access import IDLE_S, Limiter, PinError, Pins, Sessions
 from host_tools.web.console import actions, role_of
+from host_tools.web.hub import Snapshot
 from tests.synthetic import biased, fill, history
 from tests.unit.conftest import Tablectl, tablectl  # noqa: F401 - a fixture
 from tests.virtual import LONG, until
@@ -293,6 +294,10 @@ def test_the_file_of_pins_is_its_owners(tmp_path: Path) -> None:
             pins.set("dealer", bad)
     with pytest.raises(PinError, match="another role"):
         pins.set("supervisor", "2468")
+    pins.path.chmod(0o644)
+    with pytest.raises(PinError, match="others may read it"):
+        Pins(pins.path)
+    pins.path.chmod(0o600)
     pins.path.write_text('{"roles": []}')
     with pytest.raises(PinError, match="no file of PINs"):
         Pins(pins.path)
@@ -331,6 +336,25 @@ def test_a_pin_is_set_by_the_command(tablectl: Tablectl, tmp_path: Path) -> None
 def test_what_is_no_action_is_refused_in_words(shared: Served, body: bytes, status: int) -> None:
     answer = dealer(shared).post("/dealer/do", body)
     assert (answer.status, list(answer.json())) == (status, ["error"])
+
+
+def test_what_is_too_long_for_the_table_does_not_cost_the_connection(served: Served) -> None:
+    """Letters that take six bytes each: the reason is not longer than allowed, and its request is."""
+    chief = Client(served, "supervisor")
+    chief.done("open", shaker=1)
+    linked: list[bool] = []
+    tell = served.hub.tell
+
+    def told(snapshot: Snapshot) -> None:
+        linked.append(snapshot.linked)
+        tell(snapshot)
+
+    served.hub.tell = told
+    answer = chief.do("void", reason="誤" * 80)
+    assert (answer.status, answer.json()) == (400, {"error": "the request void is too long for the table"})
+    chief.done("void", reason="誤記入")
+    assert linked
+    assert all(linked)
 
 
 def test_what_the_table_refuses_is_told_in_the_readers_language(served: Served) -> None:
