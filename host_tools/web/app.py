@@ -243,7 +243,8 @@ class Web:
         return self._sessions.find(request.cookies.get(COOKIE, ""))
 
     def _with_cookie(self, request: Request, response: Response, cookie: str) -> Response:
-        secure = request.url.scheme == "https"
+        # Not by the address: what stands after its question mark may be no text.
+        secure = request.scope["scheme"] == "https"
         response.set_cookie(COOKIE, cookie, path="/dealer", httponly=True, samesite="strict", secure=secure)
         return response
 
