@@ -735,8 +735,8 @@ class Board:
         rounds = ({"round": result["round"], "status": "settled", "result": {**result, "total": 9, "manual": None}},)
         self.snapshot = Snapshot(True, "", "", {"uid": "U1", "pack": "nj"}, self.rig.view(), self.rig.pack, rounds)
 
-    def request(self, name: str, **fields: Any) -> Any:
-        """As a device does."""
+    def request(self, name: str, as_role: str | None = None, **fields: Any) -> Any:
+        """As a device does; this table has no keys, and so nothing is signed."""
         try:
             return self.rig.ask(name, **fields)
         except protocol.Problem as problem:

@@ -371,13 +371,11 @@ def test_the_lockout_holds_at_the_table_and_a_held_button_shakes_once(open_table
 # Counts collections, and those while the motor runs or the dice settle and are read.
 COLLECTIONS = """
 collections = [0, 0]
-good_gc = app.gc
+good_gc = app.heap.gc
 stats = app.App._stats
 
 
 class Gc:
-    mem_free = good_gc.mem_free
-
     @staticmethod
     def collect():
         collections[0] += 1
@@ -394,11 +392,11 @@ def counted(self):
     return dict(stats(self), collections=list(collections))
 
 
-app.gc = Gc
+app.heap.gc = Gc
 app.App._stats = counted
 """
 CARELESS = """
-app.App._collect = lambda self, waited_ms: app.gc.collect()
+app.App._collect = lambda self, waited_ms: app.heap.collect()
 """
 
 
