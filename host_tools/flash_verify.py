@@ -140,8 +140,12 @@ def _unasked(survey: Survey, build: Build, row: Row) -> str:
         if path.startswith(top) and top != survey.root:
             files = {**build.slot, MANIFEST: build.manifest}
             content = files.get(path[len(top) :])
-            same = content is not None and row_of(survey.seed, path, content) == row
-            return SAME if same else SPARE
+            if content is not None and row_of(survey.seed, path, content) == row:
+                return SAME
+            # One that says it is this build must be it; another one may be what it likes.
+            if row_of(survey.seed, top + MANIFEST, build.manifest) not in survey.rows:
+                return SPARE
+            return ADDED if content is None else CHANGED
     if path.endswith((".py", ".mpy")) or (survey.root != "/" and path.startswith(survey.root)):
         return ADDED
     return UNKNOWN

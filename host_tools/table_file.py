@@ -20,6 +20,9 @@ from host_tools.board_data import board_data
 from host_tools.configuration import TableConfig, is_text, json_schema
 from host_tools.i18n import _
 
+# A table's file has some kilobytes; a device or a pipe may have no end.
+SIZE_MAX = 1_000_000
+
 
 def parse(text: str, where: str) -> tomlkit.TOMLDocument:
     """A TOML text. Raises BadInput naming the line and column of a mistake."""
@@ -40,7 +43,12 @@ def parse(text: str, where: str) -> tomlkit.TOMLDocument:
 def read(path: Path) -> str:
     """The text of a file, without the mark that Windows' editors put first. Raises BadInput when it cannot be read."""
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        with path.open("rb") as file:
+            data = file.read(SIZE_MAX + 1)
+        if len(data) > SIZE_MAX:
+            words = _("{path}: this is no table file: it is longer than {most} bytes")
+            raise BadInput(words.format(path=path, most=SIZE_MAX))
+        return data.decode("utf-8-sig")
     except FileNotFoundError:
         words = _("{path}: there is no such file; `tablectl config new` makes one")
         raise BadInput(words.format(path=path)) from None

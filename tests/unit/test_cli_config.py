@@ -119,6 +119,8 @@ def test_what_cannot_be_read_or_written(tablectl: Tablectl, file: str, tmp_path:
     path.chmod(0o644)
     path.write_bytes(b'name = "\xff"')
     assert tablectl("config", "validate", "--file", file).refusal() == f"{file}: byte 8 is not UTF-8 text"
+    endless = "/dev/zero: this is no table file: it is longer than 1000000 bytes"
+    assert tablectl("config", "validate", "--file", "/dev/zero").refusal() == endless
     path.write_text("name = Seven\n")
     assert tablectl("config", "validate", "--file", file).refusal().startswith(f"{file}: line 1, column 7: this is not")
     assert "not both" in tablectl("config", "get", "--file", file, "--port", "p").refusal()

@@ -292,6 +292,14 @@ def test_everything_that_differs_is_named(tmp_path: Path) -> None:
     assert verdicts["/a/dragoneye/x.mpy"] == MISSING
 
 
+def test_the_other_slot_must_be_what_its_manifest_says(tmp_path: Path) -> None:
+    files = {**flash_verify.expected(NEW, "/a/", {}), **flash_verify.expected(NEW, "/b/", {})}
+    lay(tmp_path, {**files, "b/dragoneye/x.mpy": b"x", "b/evil.mpy": b""})
+    verdicts = dict(flash_verify.compare(surveyed(tmp_path), NEW, {}))
+    differ = {path: verdict for path, verdict in verdicts.items() if verdict != SAME}
+    assert differ == {"/b/dragoneye/x.mpy": CHANGED, "/b/evil.mpy": ADDED}
+
+
 def test_a_configuration_that_is_another_is_named(tmp_path: Path) -> None:
     lay(tmp_path, flash_verify.expected(NEW, "/a/", CONFIG))
     changed = {**CONFIG, "config.json": b"[]"}
