@@ -59,8 +59,5 @@ def test_no_task_holds_the_loop_in_a_round_of_all_wagers(tmp_path: Path) -> None
         assert table.play(FULL)["status"] == "settled"
         tasks = table.device.request("stats")["tasks"]
         print("tasks [runs, longest us, mean us, late]:", tasks)
-        # A collection that goes over the heap twice takes 23 ms: some do, in the midst of a round.
-        memory = tasks.pop("memory")
-        assert memory[0] > 5
-        assert memory[2] < TASK_US
+        assert tasks["memory"][0] > 5
         assert {name: row[1] for name, row in tasks.items() if row[1] > TASK_US} == {}
