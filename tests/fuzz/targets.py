@@ -404,7 +404,7 @@ def make_journal(folder: Path) -> Run:
             lines.append(text.encode() + b" " + link.encode())
             head = head if number == 0 else link
         (folder / "j000000001.log").write_bytes(b"\n".join(lines) + b"\n")
-        kept = journal.Journal(str(folder), round.fold, round.initial)
+        kept = journal.Journal(str(folder), round.fold, round.initial, None, round.SUPERSEDED)
         try:
             kept.load()
             whole = True
@@ -418,7 +418,7 @@ def make_journal(folder: Path) -> Run:
             except journal.Damaged:
                 whole = False
         record = kept.append("stopped", {"why": "test"}, 1, 0)
-        again = journal.Journal(str(folder), round.fold, round.initial)
+        again = journal.Journal(str(folder), round.fold, round.initial, None, round.SUPERSEDED)
         try:
             again.load()
         except journal.Damaged as damage:

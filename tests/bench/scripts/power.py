@@ -127,7 +127,9 @@ class Desk:
             root = vfs.VfsLfs2(device, progsize=256)
             vfs.mount(root, ROOT)
             self.mounted = True
-            self.journal = host.journal = Journal(ROOT + "/journal", round.fold, round.initial, JOURNAL_KEY)
+            self.journal = host.journal = Journal(
+                ROOT + "/journal", round.fold, round.initial, JOURNAL_KEY, round.SUPERSEDED
+            )
             self.controller = Controller(
                 self.journal, self.pack, self.registry, self.config["eye"], {"lockout_ms": 0}, {"uid": "U1"}, "power", 0
             )
