@@ -153,7 +153,7 @@ def run() -> Iterator[Row]:
         )
         table.play(FULL)
         stats = table.device.request("stats")
-        yield Row("largest free block after that round", f"{stats['block'] / 1000:.0f} kB")
+        yield Row("largest free block after the round", f"{stats['block'] / 1000:.0f} kB")
         spent = stats["spent"]
         settled = spent["settle_table"] / 1000
         yield Row("settle six positions with all six wagers", f"{settled:.1f} ms", goal=_goal(settled, SETTLE_MS, "ms"))
