@@ -891,9 +891,10 @@ class Store:
                 ours.backup(copy)
                 # A copy that is read alone: no files beside it.
                 copy.execute("PRAGMA journal_mode=DELETE")
-                [sound] = copy.execute("PRAGMA quick_check").fetchone()
+                # As check_sound: a copy whose indexes are not its rows' is none.
+                [sound] = copy.execute("PRAGMA integrity_check(1)").fetchone()
                 if sound != "ok":
-                    raise sqlite3.DatabaseError(sound)
+                    raise sqlite3.DatabaseError(sound.splitlines()[-1])
             with open(unfinished, "rb+") as file:
                 os.fsync(file.fileno())
             os.replace(unfinished, target)

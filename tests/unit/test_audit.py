@@ -247,6 +247,11 @@ def test_an_index_that_leaves_out_a_round_is_found(path: Path) -> None:
         connection.executemany("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", kept)
     with pytest.raises(BadInput, match=r"this is not a sound database .*index ix_rounds"):
         checked(path)
+    store = Store(path)
+    with pytest.raises(BadInput, match=r"this is not a sound database .*index ix_rounds"):
+        store.backup(path.with_name("copy.db"))
+    store.close()
+    assert not list(path.parent.glob("copy*"))
 
 
 def test_a_state_that_a_pruning_left_and_that_is_damaged_is_told(path: Path) -> None:
