@@ -19,7 +19,7 @@ from host_tools.device import Device
 from host_tools.i18n import _
 from host_tools.link import LinkClosed, LinkError, Refused, SessionLost
 from host_tools.rules import houseway, seating, tiles
-from host_tools.store import Store
+from host_tools.store import Store, StoreError
 
 Message = dict[str, Any]
 
@@ -242,14 +242,20 @@ def correct(
     """A supervisor corrects round `number`: its dice, all wagers of one position, or, with neither, it should be void.
 
     The correction is a record of the table's own; the round as it is stored then (see host_tools.corrections). Raises
-    StoreError for a round without a result, Refused and LinkError as `Device.request`.
+    StoreError for a round without a result, and when what the table records cannot be stored now;
+    Refused and LinkError as `Device.request`.
     """
     told = {"dice": dice, "position": position, "wagers": wagers}
     what = "dice" if dice is not None else "void" if position is None and wagers is None else "bets"
     event = store.settled_event(device.uid, number)
     given: Message = {name: value for name, value in told.items() if value is not None}
-    device.request("correct", round=number, what=what, event=event, reason=reason, **given)
-    device.wait_stored()
+    try:
+        device.request("correct", round=number, what=what, event=event, reason=reason, **given)
+        device.wait_stored()
+    except StoreError as error:
+        # Who tried again at once would correct it twice.
+        words = _("the table was told; what it has recorded is stored at the next connection, look then ({why})")
+        raise StoreError(words.format(why=error)) from None
     return store.round(number, device.uid)
 
 

@@ -166,6 +166,23 @@ def test_what_cannot_be_corrected_is_refused(played: tuple[Device, Store], board
     assert "it corrects a round that has no result here: nothing follows from it" in [one.what for one in done.notes]
 
 
+def test_a_correction_that_cannot_be_stored_yet_is_not_told_to_be_tried_again(
+    played: tuple[Device, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device, store = played
+
+    def locked(*_arguments: object) -> bool:
+        raise StoreError("rounds.db: the database is locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "take", locked)
+        words = r"the table was told; .* is stored at the next connection, look then \(rounds.db: the database"
+        with pytest.raises(StoreError, match=words):
+            dealer.correct(device, store, 1, "camera 4 shows a 3", dice=[1, 3, 4])
+    device.wait_stored()
+    assert store.round(1, UID)["corrected"]["result"]["dice"] == [1, 3, 4]
+
+
 def test_a_rule_pack_that_is_not_known_leaves_it_to_who_knows_it(
     tmp_path: Path, board: lossy.Board, played: tuple[Device, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
