@@ -260,6 +260,9 @@ def test_the_service_key_is_the_way_into_a_locked_table_and_is_recorded(open_tab
     start_with_key(table, "on")
     assert tablectl("keys", "provision", "--port", table.bench.port)["runs"] is False
     assert tablectl("flash", "--port", table.bench.port)["slot"] == "a"
+    # The start after the flash has come as far as the prompt: the next reset finds it noted.
+    with BoardFiles(table.bench.port) as files:
+        assert files.read("service") == b"+++"
     start_with_key(table, "off")
     until(table.reconnects, "the table")
     assert table.device.table["unprovisioned"] is False
