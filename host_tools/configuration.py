@@ -393,23 +393,7 @@ def check(
         pack = pack.with_options({key: _option(value) for key, value in config.rules.options.items()})
     except BadInput as error:
         raise ConfigError(where, [Problem("rules.options", config.rules.options, controller(str(error)))]) from None
-    problem = _time_problem(data, pack)
-    if problem is not None:
-        raise ConfigError(where, [problem])
     return config, pack
-
-
-def _time_problem(data: Mapping[str, Any], pack: packs.Pack) -> Problem | None:
-    """What is wrong with the time that a shake has: less than its jolts take, and every roll would be void."""
-    settings = {**SETTINGS, **data.get("settings", {})}
-    shake = profile.check(data.get("profile", {}))
-    jolts = max(settings["jolts"], pack["jolts_min"])
-    longest = jolts * (shake["jolt_ms"] + shake["rest_ms"]) * (100 + shake["jitter_percent"]) // 100
-    name, given = "settings.shake_timeout_ms", settings["shake_timeout_ms"]
-    if given > longest:
-        return None
-    words = _("more than {longest}, which {jolts} jolts of this profile can take")
-    return _not_allowed(name, given, words.format(longest=longest, jolts=jolts))
 
 
 def device_files(config: TableConfig, pack: packs.Pack) -> dict[str, bytes]:

@@ -44,21 +44,6 @@ def files_of(data: dict[str, Any]) -> dict[str, bytes]:
 # -- what is wrong -------------------------------------------------------------------------------------------------
 
 
-def test_a_shake_must_have_the_time_that_its_jolts_take() -> None:
-    """Or every roll is void; 4 jolts of 600 ms and rests of 300 ms, each up to a tenth longer, take 3,960 ms."""
-    with pytest.raises(configuration.ConfigError) as refused:
-        configuration.check(whole(settings={"shake_timeout_ms": 3960, "jolts": 4}), "test")
-    assert [problem.why for problem in refused.value.problems] == [
-        "settings.shake_timeout_ms is 3960; allowed: more than 3960, which 4 jolts of this profile can take"
-    ]
-    configuration.check(whole(settings={"shake_timeout_ms": 3961, "jolts": 4}), "test")
-    # The pack's least number of jolts counts too.
-    least = 20 * 990
-    short = whole(settings={"shake_timeout_ms": least}, rules={"pack": "nj", "options": {"jolts_min": 20}})
-    with pytest.raises(configuration.ConfigError, match=f"allowed: more than {least}"):
-        configuration.check(short, "test")
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
