@@ -278,9 +278,8 @@ class _TableAudit:
                     self.set, self.set_tags, self.rolled_with_set = told["dice_set"], told["tags"], True
         self.done.proofs.append(self.proof)
         for told in self.store.stream_events(self.uid, kinds=("correction",)):
-            data = told["d"]
-            kept = {key: data[key] for key in corrections.TOLD if key in data}
-            self.corrections.setdefault(data["round"], []).append({"event": told["id"], "utc": told["utc"], **kept})
+            one = corrections.told_of(told["id"], told["utc"], told["d"])
+            self.corrections.setdefault(told["d"]["round"], []).append(one)
         self.rows = self.store.stream_rows(Search(uid=self.uid))
         for row in self.store.stream_events(self.uid, raw=True):
             self.done.events += 1

@@ -43,15 +43,7 @@ GIVE_BACK_S = 15.0
 
 
 class MayNotStop(BadInput):
-    """The table may not be stopped now."""
-
-
-class RoundOpen(MayNotStop):
-    """A round is open."""
-
-
-class Locked(MayNotStop):
-    """A locked table lets nobody to the prompt but who has its service key."""
+    """The table may not be stopped now: a round is open, it is in test mode, or it is locked."""
 
 
 class NoPrompt(BadInput):
@@ -67,7 +59,7 @@ def greet(port: str) -> tuple[Message, Message]:
 
     Nothing that the table records is taken: its events stay unacknowledged.
     """
-    link = Link(SerialTransport(port), lambda record, chain, tag: False)
+    link = Link(SerialTransport(port))
     try:
         return link.hello(0, 0), link.request("status")
     finally:
@@ -81,7 +73,7 @@ def stop_table(port: str) -> Message | None:
 
     Raises BadInput while a round is open or when the table is locked, and LinkError when nothing answers.
     """
-    link = Link(SerialTransport(port), lambda record, chain, tag: False)
+    link = Link(SerialTransport(port))
     try:
         table = link.hello(0, 0)
         if table.get("locked"):
@@ -89,14 +81,14 @@ def stop_table(port: str) -> Message | None:
                 "{port}: table {uid} is locked. Turn its service key on and press reset, then do the same again; turn "
                 "the key off and press reset afterwards"
             )
-            raise Locked(words.format(port=port, uid=table.get("uid")))
+            raise MayNotStop(words.format(port=port, uid=table.get("uid")))
         state = link.request("status")
         if state.get("state") == protocol.TEST:
             words = _("{port}: the table is in test mode; end it first: tablectl play --port {port}, then test on=no")
             raise MayNotStop(words.format(port=port))
         if state.get("state") not in MAY_STOP:
             words = _("{port}: a round is open, the table is {state}; finish it first")
-            raise RoundOpen(words.format(port=port, state=state.get("state")))
+            raise MayNotStop(words.format(port=port, state=state.get("state")))
         # A Pico's own USB goes with the reset: the answer may be lost with it.
         with contextlib.suppress(LinkClosed):
             link.request("maintenance")
@@ -124,7 +116,7 @@ def _in_maintenance(link: Link, port: str) -> Link:
         except LinkClosed:
             link.close()
             wait_for_port(port)
-            link = Link(SerialTransport(port), lambda record, chain, tag: False)
+            link = Link(SerialTransport(port))
     return link
 
 

@@ -19,13 +19,17 @@ from dragoneye.text import dumps
 
 Message = dict[str, Any]
 Bets = dict[int, dict[str, int]]
-# Of a correction's record, what is told of it beside its event and moment.
-TOLD = ("what", "why", "by", "dice", "position", "wagers")
+_TOLD = ("what", "why", "by", "dice", "position", "wagers")
 
 
 def pack_hash(pack: Pack) -> str:
     """What a table tells of its rule pack when it starts (`boot`, field pack_hash)."""
     return str(digest(dumps([[key, pack[key]] for key in sorted(pack.values)]).encode()))
+
+
+def told_of(event: int, utc: str, data: Message) -> Message:
+    """What is told of a correction: its event's id and moment, and what of its record's data is not said by these."""
+    return {"event": event, "utc": utc, **{name: data[name] for name in _TOLD if name in data}}
 
 
 @cache

@@ -297,7 +297,7 @@ def port_and_table(computer: Computer, port: str) -> Iterator[Finding]:
         else:
             says = _("DTR is not set: the board takes nobody to be listening, and says nothing")
             yield Finding("dtr", FAIL, says, _("pull the cable and plug it in again; try another socket"))
-        yield from table(Link(transport, lambda told, chain, tag: False), port)
+        yield from table(Link(transport), port)
     finally:
         transport.close()
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dragoneye.errors import BadInput
 from dragoneye.keys import FORMAT, JOURNAL, KEY_BYTES, NAMES, Key, name_of
@@ -60,6 +60,26 @@ class KeySet:
     def key(self, name: str) -> Key | None:
         """The key of a role, or the journal's; None when it is not held."""
         return Key(self.raw[name]) if name in self.raw else None
+
+
+class Held(NamedTuple):
+    """Which keys of a set are held, since when, and whether in the system's keyring; the keys are not in it."""
+
+    uid: str
+    key_id: str
+    since: str
+    names: tuple[str, ...]
+    in_keyring: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """The set as JSON."""
+        return {
+            "table": self.uid,
+            "key_id": self.key_id,
+            "since": self.since,
+            "keys": list(self.names),
+            "in": "keyring" if self.in_keyring else "file",
+        }
 
 
 def in_words(name: str) -> str:
@@ -171,10 +191,12 @@ class Keys:
 
     # -- what is held ----------------------------------------------------------------------------------------------
 
-    def held(self) -> list[tuple[str, str, str, tuple[str, ...], bool]]:
-        """(unique id, key_id, since when, names, whether in the keyring) of each set, oldest first; no key is read."""
+    def held(self, uid: str | None = None, key_id: str | None = None) -> list[Held]:
+        """Which sets are held, oldest first: all, or those of a table, or that one; no key is read."""
         return [
-            (row["uid"], row["key_id"], row["stored"], tuple(row["names"]), "keys" not in row) for row in self._rows()
+            Held(row["uid"], row["key_id"], row["stored"], tuple(row["names"]), "keys" not in row)
+            for row in self._rows()
+            if uid in (None, row["uid"]) and key_id in (None, row["key_id"])
         ]
 
     def knows(self, uid: str) -> bool:
@@ -341,7 +363,7 @@ class Ring:
 
     def _missing(self, uid: str, key_id: str, roles: Sequence[str]) -> str:
         needed = _(" or ").join(in_words(role) for role in roles)
-        others = [row[1] for row in self._store().held() if row[0] == uid and row[1] != key_id]
+        others = [one.key_id for one in self._store().held(uid) if one.key_id != key_id]
         if others and (uid, key_id) not in self._found:
             words = _(
                 "table {uid}: this needs the key of its {needed}, of the set {key_id}; this computer has keys of an "
@@ -360,15 +382,3 @@ class Ring:
 
 
 RING = Ring()
-
-
-def sets_of(found: Sequence[tuple[str, str, str, tuple[str, ...], bool]]) -> Iterator[dict[str, Any]]:
-    """What `held` tells, as objects for --json."""
-    for uid, key_id, stored, names, in_ring in found:
-        yield {
-            "table": uid,
-            "key_id": key_id,
-            "since": stored,
-            "keys": list(names),
-            "in": "keyring" if in_ring else "file",
-        }

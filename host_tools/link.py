@@ -146,14 +146,14 @@ class Link:
     """Requests and events over one transport.
 
     `on_event(record, hash, tag)` must have made the record durable when it returns; then it is acknowledged. It returns
-    False for a record that does not follow what is stored (a later one; it will come again). `on_state(view)` is
-    given each live state. At a table with keys, `signer` signs what needs it.
+    False for a record that does not follow what is stored (a later one; it will come again); without it nothing is
+    taken. `on_state(view)` is given each live state. At a table with keys, `signer` signs what needs it.
     """
 
     def __init__(
         self,
         transport: Transport,
-        on_event: Callable[[Message, str, str], bool],
+        on_event: Callable[[Message, str, str], bool] = lambda record, link, tag: False,
         on_state: Callable[[Message], None] = lambda view: None,
         signer: Signer = RING,
     ) -> None:

@@ -594,8 +594,7 @@ class Store:
             elif one.kind == "settled":
                 settled = settled or one.id
             elif one.kind == "correction":
-                kept = {key: body[key] for key in corrections.TOLD if key in body}
-                told.append({"event": one.id, "utc": one.utc, **kept})
+                told.append(corrections.told_of(one.id, one.utc, body))
         pack = self._packs.get(_pack_hash(session, uid, settled))
         row.corrected = dumps({**corrections.settle(json.loads(row.result), bets, told, pack), "told": told})
 

@@ -604,7 +604,7 @@ def start():
     """Run the table until something ends it; the motor is off afterwards, whatever happened, and the record says why.
 
     The armed watchdog then brings the table back, unless a reset comes first. Ctrl-C ends it as well, but for a locked
-    table (main.py): mpremote could not get in else, and a byte of noise costs the table no more than this.
+    table (main.py): otherwise mpremote could not get in, and a byte of noise costs the table no more than this.
     """
     app = App()
     why = "returned"

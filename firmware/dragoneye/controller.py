@@ -330,9 +330,9 @@ class Controller:
             self._need_room(SCARCE)
         if self._broken and name in ("leave", "end", "changed", "test", "dice", "correct"):
             raise Problem("E_FAULT", "the journal is broken: nothing can be recorded")
-        last = self.journal.last_id
-        if name == "correct" and fields["event"] > last:
-            raise Problem("E_ARGS", "correct: event is %d; the last one is %d" % (fields["event"], last))
+        if name == "correct" and fields["event"] > self.journal.last_id:
+            told = (fields["event"], self.journal.last_id)
+            raise Problem("E_ARGS", "correct: event is %d; the last one is %d" % told)
         try:
             if name == "clear" and fields["code"] == "JOURNAL" and self._can_begin_anew():
                 self._begin_anew()

@@ -134,8 +134,8 @@ class Journal:
     """The journal in `folder`, with `fold(state, record)` giving the state after a record.
 
     `initial` is the state before any record. Both are pure; records and state are JSON. `key` is the journal key, whose
-    `mac(bytes)` is HMAC-SHA-256, or None: records are not tagged then. `superseded` are kinds of records that make no
-    difference to the state once one of the last of these kinds follows: a start parses no such record.
+    `mac(bytes)` is HMAC-SHA-256, or None: records are not tagged then. `superseded` are kinds of records: once one of
+    the last kind follows, those before it make no difference to the state, and a start parses none of them.
     """
 
     def __init__(self, folder, fold, initial, key=None, superseded=()):

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from dragoneye.errors import BadInput
-from dragoneye.keys import NAMES, PATH, name_of
+from dragoneye.keys import JOURNAL, NAMES, PATH, name_of
 from host_tools import keys as work
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.cli.tables import port_option
@@ -72,7 +72,7 @@ def _renew(port: str, again: bool, as_json: bool) -> None:
                 words = _("{port}: table {uid} has no keys yet; `tablectl keys provision` gives it some")
                 raise BadInput(words.format(port=port, uid=uid))
             raw = work.made()
-            key_id = name_of(raw["journal"])
+            key_id = name_of(raw[JOURNAL])
             # First here: whatever happens then, the table has no keys that nobody holds.
             found = store.add(uid, key_id, raw)
             files.write({PATH.lstrip("/"): work.file_of(raw)})
@@ -95,20 +95,20 @@ def _check(told: Message, port: str, uid: str, key_id: str) -> None:
 
 
 def _tell(found: work.KeySet, told: Message | None, port: str, as_json: bool) -> None:
-    where = next(row[4] for row in work.Keys().held() if row[:2] == (found.uid, found.key_id))
+    [held] = work.Keys().held(found.uid, found.key_id)
     if as_json:
         print_json(
             {
                 "table": found.uid,
                 "port": port,
                 "key_id": found.key_id,
-                "in": "keyring" if where else "file",
+                "in": held.as_dict()["in"],
                 "runs": told is not None,
             }
         )
         return
     out = console()
-    place = _("this computer's keyring") if where else str(work.default_path())
+    place = _("this computer's keyring") if held.in_keyring else str(work.default_path())
     words = _("table {uid} has the keys {key_id}; they are in {place}")
     out.print(words.format(uid=found.uid, key_id=found.key_id, place=place), markup=False)
     out.print(
@@ -130,27 +130,26 @@ def list_keys(as_json: bool) -> None:
     """Which keys this computer holds."""
     held = work.Keys().held()
     if as_json:
-        for row in work.sets_of(held):
-            print_json(row)
+        for one in held:
+            print_json(one.as_dict())
         return
     if not held:
         console().print(_("this computer holds no keys; `tablectl keys provision` or `import` gets some"))
         return
     rows = table(_("table"), _("set"), _("since"), _("keys"), _("kept in"))
-    for uid, key_id, since, names, in_ring in held:
-        rows.add_row(
-            uid, key_id, since, ", ".join(work.in_words(name) for name in names), _("keyring") if in_ring else _("file")
-        )
+    for one in held:
+        names = ", ".join(work.in_words(name) for name in one.names)
+        rows.add_row(one.uid, one.key_id, one.since, names, _("keyring") if one.in_keyring else _("file"))
     console().print(rows)
 
 
 def _one_set(uid: str, key_id: str | None) -> work.KeySet:
     """The table's set of this name, or its newest that has a role's key."""
-    rows = [row for row in work.Keys().held() if row[0] == uid and key_id in (None, row[1])]
-    rows = [row for row in rows if row[3] != ("journal",)] or rows
-    found = work.Keys().find(uid, rows[-1][1]) if rows else None
+    held = work.Keys().held(uid, key_id)
+    held = [one for one in held if one.names != (JOURNAL,)] or held
+    found = work.Keys().find(uid, held[-1].key_id) if held else None
     if found is None:
-        known = sorted({row[0] for row in work.Keys().held()})
+        known = sorted({one.uid for one in work.Keys().held()})
         words = _("this computer holds no such keys of table {uid}; it holds keys of: {known}")
         raise BadInput(words.format(uid=uid, known=", ".join(known) or _("none")))
     return found
@@ -209,10 +208,10 @@ def import_keys(file: Path, as_json: bool) -> None:
 def forget(uid: str, key_id: str | None, yes: bool, as_json: bool) -> None:
     """Remove a table's keys from this computer; the table keeps them."""
     store = work.Keys()
-    rows = [row for row in store.held() if row[0] == uid and key_id in (None, row[1])]
-    if not rows:
+    held = store.held(uid, key_id)
+    if not held:
         _one_set(uid, key_id)
-    if not yes and any("journal" in row[3] for row in rows):
+    if not yes and any(JOURNAL in one.names for one in held):
         words = _(
             "table {uid}: its journal key would be lost, by which its record is checked; say --yes if it shall be"
         )

@@ -389,7 +389,7 @@ def audit(
     for event, link in heads:
         auditing.check_head(store, done, uid or there[0], event, link)
     if port is not None:
-        wire = Link(SerialTransport(port), lambda record, link, tag: False)
+        wire = Link(SerialTransport(port))
         try:
             auditing.compare(store, done, wire)
         finally:

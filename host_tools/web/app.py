@@ -62,7 +62,10 @@ HEADERS = {
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
     "cache-control": "no-store",
 }
-_STILL = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+# Of a page whose drawings bring their style with them; nothing in it runs.
+_DRAWINGS_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 # Where it came over TLS: from now on for a year nothing else.
 HSTS = "max-age=31536000"
 
@@ -333,8 +336,7 @@ class Web:
                         return PlainTextResponse(str(error), 503)
                     self._reckoned = (known, page)
                 page = self._reckoned[1]
-        # Its drawings bring their style with them; nothing in it runs.
-        return HTMLResponse(page, headers={"content-security-policy": _STILL})
+        return HTMLResponse(page, headers={"content-security-policy": _DRAWINGS_POLICY})
 
     async def _asked(self, request: Request) -> tuple[Session, dict[str, Any]]:
         """Whose request it is and what was sent with it. Raises HTTPException."""

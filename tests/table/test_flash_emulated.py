@@ -107,7 +107,7 @@ def test_a_bare_board_is_flashed_starts_and_is_verified(
         # In emulated time, which repeats exactly.
         start_us = pico.run_until(lambda: b'{"hello"' in pico.output, HELLO_MS)
         transport = emulated.EmulatedTransport(pico)
-        host = link.Link(transport, lambda record, chain, tag: False)
+        host = link.Link(transport)
         assert host.hello(0, 0)["build"] == build.name
         began = pico.us
         survey = flash_verify.ask(host)

@@ -53,7 +53,7 @@ def tablectl(*arguments: str, code: int = 0) -> Any:
 
 def held_hex() -> list[str]:
     """Every key that this computer holds, as hex."""
-    sets = [Keys().find(row[0], row[1]) for row in Keys().held()]
+    sets = [Keys().find(one.uid, one.key_id) for one in Keys().held()]
     return [raw.hex() for found in sets if found for raw in found.raw.values()]
 
 
@@ -90,7 +90,7 @@ def test_keys_are_given_used_and_given_anew(open_table: OpenTable, tmp_path: Pat
     table.play([1, 2, 3])
     # What was recorded under the old journal key can still be told.
     assert sorted(Keys().journal_keys(uid)) == sorted([first, second])
-    assert [row[3] for row in Keys().held()] == [("journal",), NAMES]
+    assert [one.names for one in Keys().held()] == [("journal",), NAMES]
     listed = tablectl("keys", "list")
     assert (listed["table"], listed["key_id"]) == (uid, second)
     # Nothing that the table ever said holds a key.
@@ -149,7 +149,7 @@ def test_damaged_keys_are_a_fault_and_never_a_trial(open_table: OpenTable, damag
     rotated = tablectl("keys", "rotate", "--port", table.bench.port)
     assert rotated["runs"] is False
     # Of the set before, the roles' keys are of no use any more.
-    assert {row[3] for row in Keys().held() if row[1] != rotated["key_id"]} == {("journal",)}
+    assert {one.names for one in Keys().held() if one.key_id != rotated["key_id"]} == {("journal",)}
     start_with_key(table, "off")
     until(table.reconnects, "the table")
     table.ask("clear", code="CONFIG")

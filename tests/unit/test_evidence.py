@@ -360,7 +360,7 @@ class Wired(lossy.Board):
     """A board with a record of its own, for a link."""
 
     def link(self) -> Link:
-        return Link(lossy.MemoryWire(self), lambda record, link, tag: False)
+        return Link(lossy.MemoryWire(self))
 
 
 def play_on(board: Wired, store: Store, rounds: int) -> None:

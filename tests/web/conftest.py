@@ -22,7 +22,7 @@ from host_tools.cli.serve import fairness_of
 from host_tools.link import SerialTransport, Transport
 from host_tools.store import Store
 from host_tools.web import console
-from host_tools.web.access import Pins
+from host_tools.web.access import Pins, Sessions
 from host_tools.web.app import Web
 from host_tools.web.console import Console
 from host_tools.web.hub import PATIENCE_S, Hub
@@ -31,6 +31,20 @@ from tests.virtual import LONG, instant_table, until
 
 PINS = {"dealer": "2468", "supervisor": "1357-S", "technician": "9876-T"}
 BETS: dict[int, dict[str, int]] = {2: {"match": 500, "odd": 1000}, 3: {"bonus": 100}}
+
+
+def pins_of(folder: Path) -> Pins:
+    """PINS, in a file in this folder."""
+    pins = Pins(folder / "pins.json")
+    for role, pin in PINS.items():
+        pins.set(role, pin)
+    return pins
+
+
+def sessions_of(folder: Path) -> tuple[Pins, list[float], Sessions]:
+    """PINS in a folder, a clock that stands (its only item), and sessions by both."""
+    pins, now = pins_of(folder), [1_000_000.0]
+    return pins, now, Sessions(pins, lambda: now[0])
 
 
 class Answer(NamedTuple):
@@ -234,10 +248,7 @@ class Client:
 @cache
 def _pins_file() -> str:
     with tempfile.TemporaryDirectory() as folder:
-        pins = Pins(Path(folder) / "pins.json")
-        for role, pin in PINS.items():
-            pins.set(role, pin)
-        return pins.path.read_text()
+        return pins_of(Path(folder)).path.read_text()
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from host_tools.web.hub import Snapshot
 from tests.synthetic import biased, fill, history
 from tests.unit.conftest import Tablectl, tablectl  # noqa: F401 - a fixture
 from tests.virtual import LONG, until
-from tests.web.conftest import BETS, PINS, Client, Served, serving
+from tests.web.conftest import BETS, PINS, Client, Served, serving, sessions_of
 
 BANK = {"high": ["6-6", "4-5"], "low": ["1-1", "3-3"]}
 PLAYERS = [{"position": 2, "stake": 5000, "hands": {"high": ["5-5", "3-6"], "low": ["2-2", "1-5"]}}]
@@ -245,11 +245,7 @@ def test_the_wait_doubles_and_ends() -> None:
 
 
 def test_sessions_end(tmp_path: Path) -> None:
-    pins = Pins(tmp_path / "pins.json")
-    for role, pin in PINS.items():
-        pins.set(role, pin)
-    now = [1_000_000.0]
-    sessions = Sessions(pins, lambda: now[0])
+    pins, now, sessions = sessions_of(tmp_path)
     for role in access.ROLES:
         cookie = sessions.begin(role)
         session = sessions.find(cookie)

@@ -24,7 +24,7 @@ from host_tools.web.access import LIFE_S, Pace, PinError, Pins, Sessions, is_loo
 from host_tools.web.server import tls_context
 from tests.unit.conftest import Tablectl, tablectl  # noqa: F401 - a fixture
 from tests.virtual import LONG, until
-from tests.web.conftest import PINS, Client, Served, serving
+from tests.web.conftest import PINS, Client, Served, serving, sessions_of
 
 HEAD = b"POST /dealer/login HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
@@ -191,11 +191,7 @@ def test_pins_do_not_queue_without_end(shared: Served, monkeypatch: pytest.Monke
 
 
 def test_a_session_ends_however_much_is_done(tmp_path: Path) -> None:
-    pins = Pins(tmp_path / "pins.json")
-    for role, pin in PINS.items():
-        pins.set(role, pin)
-    now = [1_000_000.0]
-    sessions = Sessions(pins, lambda: now[0])
+    _pins, now, sessions = sessions_of(tmp_path)
     for role in access.ROLES:
         cookie, begun = sessions.begin(role), now[0]
         while (session := sessions.find(cookie)) is not None:
@@ -218,10 +214,7 @@ def test_a_log_in_is_a_new_session_and_ends_the_one_before(shared: Served) -> No
 
 
 def test_a_session_that_was_ended_stays_so_over_a_restart(tmp_path: Path) -> None:
-    pins = Pins(tmp_path / "pins.json")
-    for role, pin in PINS.items():
-        pins.set(role, pin)
-    now = [1_000_000.0]
+    pins, now, _sessions = sessions_of(tmp_path)
 
     def started() -> Sessions:
         return Sessions(Pins(pins.path), lambda: now[0])
@@ -273,7 +266,7 @@ def test_every_answer_of_every_route_is_guarded_and_kept_nowhere(shared: Served)
                 expected = dict(app.HEADERS)
                 if path == "/dealer/fairness" and answer.status == 200:
                     # Drawings with their style in them, and no script at all.
-                    expected["content-security-policy"] = app._STILL
+                    expected["content-security-policy"] = app._DRAWINGS_POLICY
                 for name, value in expected.items():
                     assert answer.headers[name] == value, (method, path, headers)
                 assert not re.search("script-src (?!'self';)", answer.headers["content-security-policy"])
