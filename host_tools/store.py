@@ -35,7 +35,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.exc import ArgumentError, DatabaseError, DataError, IntegrityError, OperationalError
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, validates
 
 from dragoneye.errors import BadInput
 from dragoneye.journal import GENESIS, chain
@@ -83,6 +83,13 @@ class Base(DeclarativeBase):
     """The tables of the database."""
 
 
+def _whole(name: str, value: object) -> object:
+    """A value for a column of whole numbers: SQLite would take anything. Raises TypeError."""
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise TypeError(f"{name} is {show(value)}")
+
+
 class Event(Base):
     """One record of a table's journal, as it came."""
 
@@ -104,6 +111,10 @@ class Event(Base):
     # Where the table has a journal key: the record's tag, and the key's name as far as the table has told it.
     tag: Mapped[str | None] = mapped_column(String(16))
     key_id: Mapped[str | None] = mapped_column(String(8))
+
+    @validates("id", "boot", "ticks", "round")
+    def _is_whole(self, name: str, value: object) -> object:
+        return _whole(name, value)
 
 
 class Head(Base):
@@ -152,6 +163,10 @@ class Round(Base):
     tiles: Mapped[str | None] = mapped_column(Text)
     dice_set: Mapped[int] = mapped_column(default=1)
     corrected: Mapped[str | None] = mapped_column(Text)
+
+    @validates("number", "shaker", "eye", "total", "net")
+    def _is_whole(self, name: str, value: object) -> object:
+        return _whole(name, value)
 
     def as_dict(self) -> Message:
         """The round as JSON."""
@@ -443,7 +458,7 @@ class Store:
             if not 0 < record["id"] <= SEQ_MAX:
                 raise OverflowError(record["id"])
             return self._take(uid, record, link, first_event, tag)
-        except (KeyError, TypeError, AttributeError, OverflowError) as error:
+        except (KeyError, TypeError, AttributeError, OverflowError, UnicodeEncodeError) as error:
             raise StoreError(
                 _("table {uid}: event {id} is not as it should be ({error})").format(
                     uid=uid, id=show(record["id"]), error=repr(error)

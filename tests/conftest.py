@@ -10,6 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A slow machine is not a fault, and a commit that passed passes again: what is made up is the same in each run.
+# `--hypothesis-profile default` makes up other input each time, and so does `make fuzz`.
+settings.register_profile("table", deadline=None, derandomize=True)
+settings.load_profile("table")
 
 WHY = "no image for the emulated Pico: name an RPI_PICO .uf2 in $PICO_UF2"
 

@@ -180,6 +180,12 @@ class Played:
             assert view.get("void") in STALLED, view
             assert not view["call"], view
 
+    def shake_to_void(self, reason: str) -> None:
+        """Shake until the roll is void for this reason; a roll that a busy computer made void is shaken again."""
+        while self.shake(protocol.LOCKED, protocol.VOID) == protocol.VOID and self.device.state["void"] in STALLED:
+            pass
+        assert (self.device.state["state"], self.device.state["void"]) == (protocol.VOID, reason)
+
     def finish(self) -> dict[str, Any]:
         """From where the table is to the end of the round; the stored round."""
         view = self.device.refresh()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoneye.protocol import FAULT, LOCKED, VOID
+from dragoneye.protocol import FAULT, LOCKED
 from host_tools.link import Refused
 from tests.table.conftest import OpenTable
 from tests.table.played import Played
@@ -31,8 +31,7 @@ def test_a_die_that_the_readers_do_not_cover_is_missing(open_table: OpenTable) -
     table = open_table(more={"readers": 2})
     table.do("layout", to="apart")
     table.begin([6, 1, 4])
-    assert table.shake(LOCKED, VOID) == VOID
-    assert table.device.state["void"] == "die_missing"
+    table.shake_to_void("die_missing")
     assert reading(table)["missing"] == [0, 0, 1]
 
 
@@ -47,8 +46,7 @@ def test_a_dead_tag_below_is_void_even_when_a_leaning_neighbour_is_heard_alone(t
     table.do("fault", name="dead_tag", die=0, face=4, rolls=None)
     table.do("fault", name="two_faces", die=0, rolls=None)
     table.begin([3, 2, 4])
-    assert table.shake(LOCKED, VOID) == VOID
-    assert table.device.state["void"] == "die_missing"
+    table.shake_to_void("die_missing")
 
 
 def test_what_stats_tell_of_the_dice_waits_for_the_lid(table: Played) -> None:
@@ -63,10 +61,9 @@ def test_what_stats_tell_of_the_dice_waits_for_the_lid(table: Played) -> None:
 def test_a_ladder_of_one_step_cannot_lose_it(open_table: OpenTable) -> None:
     table = open_table(more={"gain_db": [33]})
     table.begin([3, 1, 5])
-    table.do("fault", name="two_faces", die=1)
-    assert table.shake(LOCKED, VOID) == VOID
-    assert table.device.state["void"] == "cocked"
-    assert table.ask("stats")["void_reasons"] == {"cocked": 1}
+    table.do("fault", name="two_faces", die=1, rolls=None)
+    table.shake_to_void("cocked")
+    assert table.ask("stats")["void_reasons"]["cocked"] == 1
 
 
 def test_a_gain_below_which_nothing_leans_needs_no_ladder(open_table: OpenTable) -> None:
@@ -132,6 +129,6 @@ def test_every_face_that_is_read_is_counted(table: Played) -> None:
     assert told["faces"] == [[0, 0, 0, 2, 0, 0], [1, 0, 0, 0, 0, 1], [0, 2, 0, 0, 0, 0]]
     assert (told["missing"], told["dead_tags"]) == ([0, 0, 0], [])
     table.begin([3, 1, 5])
-    table.do("fault", name="dead_tag", die=0, face=4)
-    table.shake(VOID)
+    table.do("fault", name="dead_tag", die=0, face=4, rolls=None)
+    table.shake_to_void("die_missing")
     assert reading(table)["missing"] == [1, 0, 0]

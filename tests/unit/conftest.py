@@ -1,4 +1,4 @@
-"""Property tests have no deadline: a slow machine is not a fault. And the command line, run in this process."""
+"""The command line, run in this process."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import settings
 
 from host_tools.__main__ import main
-
-settings.register_profile("table", deadline=None)
-settings.load_profile("table")
 
 
 class Done(NamedTuple):

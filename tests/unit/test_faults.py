@@ -420,12 +420,22 @@ def test_bytes_that_never_occur_in_a_frame_are_noise() -> None:
         protocol.decode(body + b" %08x" % binascii.crc32(body))
 
 
-def test_an_emoji_is_written_alike_by_micropython(tmp_path: Path) -> None:
+def test_an_emoji_is_kept_alike_by_micropython_and_half_of_one_is_refused(tmp_path: Path) -> None:
     micropython = Path(sys.executable).with_name("micropython")
     if not micropython.exists():
         pytest.skip("no MicroPython")
     script = tmp_path / "s.py"
-    script.write_text("from dragoneye.text import dumps\nprint(dumps('\\U0001f409'))\n")
+    script.write_text(
+        "import json\n"
+        "from dragoneye.protocol import Problem, check_request\n"
+        "from dragoneye.text import dumps\n"
+        "for reason in ('abc\\\\ud83d\\\\udc09', 'abc\\\\ud83d', 'abc\\\\udc09', 'abc\\\\udc09\\\\ud83d'):\n"
+        "    try:\n"
+        "        name, fields = check_request({'q': 'void', 'reason': json.loads('\"' + reason + '\"')})\n"
+        "        print(dumps(fields['reason']))\n"
+        "    except Problem as problem:\n"
+        "        print(dumps(problem.code))\n"
+    )
     firmware = Path(__file__).parents[2] / "firmware"
     done = subprocess.run(
         [str(micropython), str(script)],
@@ -433,7 +443,7 @@ def test_an_emoji_is_written_alike_by_micropython(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert json.loads(done.stdout) == "\N{DRAGON}"
+    assert [json.loads(line) for line in done.stdout.splitlines()] == ["abc\N{DRAGON}", *["E_ARGS"] * 3]
 
 
 def test_an_answer_from_before_hello_is_not_given_to_hello(tmp_path: Path) -> None:

@@ -224,7 +224,7 @@ def default_of(name: str, field: str) -> Any:
 WRONG: dict[str, list[Any]] = {
     "int": [None, True, "1", 1.0, [], {}, math.nan],
     "word": [None, "", "x", 1, ["dice"], True],
-    "text": [None, 1, ["abc"], "a\tbc", "a\nbc", "a\x00bc", "a\x7fbc"],
+    "text": [None, 1, ["abc"], "a\tbc", "a\nbc", "a\x00bc", "a\x7fbc", "ab\ud83d", "ab\udc09", "\ud83d\ud83d\udc09"],
     "flag": [None, 0, 1, "true", []],
     "dice": [None, [], [1, 2], [1, 2, 3, 4], [0, 1, 2], [1, 2, 7], [1, 2, True], [1, 2, 3.0], "123", {"1": 1}],
     "wagers": [None, [], "even", {"even": -1}, {"even": True}, {"even": 1.5}, {"even": None}, {"even": 2**29}],

@@ -278,11 +278,28 @@ def test_a_round_that_is_over_stays_as_it_is(open_store: OpenStore, kinds: tuple
 
 
 @pytest.mark.parametrize(
-    "bad", [record(1, "opened"), record(1, "void", round=1), record(1, "settled", round=1), record(2**70, "boot")]
+    "bad",
+    [
+        record(1, "opened"),
+        record(1, "void", round=1),
+        record(1, "settled", round=1),
+        record(2**70, "boot"),
+        record(1, "closed", round="\ud800"),
+        record(1, "closed", round="1"),
+        record(1, "opened", round="1", shaker=1),
+        record(1, "opened", round=1, shaker="1"),
+        record(1, "opened", round=1, shaker=1.5),
+        record(1, "\ud800"),
+        dict(record(1, "boot"), b="1"),
+        dict(record(1, "boot"), id=True),
+        record(1, "dice", serial="\ud800", issued="2026-01-01T00:00:00Z", hash="0" * 64),
+    ],
 )
 def test_a_record_of_the_wrong_shape_is_refused(open_store: OpenStore, bad: dict[str, Any]) -> None:
+    store = open_store()
     with pytest.raises(StoreError, match="table U1: "):
-        open_store().take(UID, *chained([bad])[0], 1)
+        store.take(UID, *chained([bad])[0], 1)
+    assert store.last(UID) == (0, 0)
 
 
 @pytest.mark.parametrize("missing", ["id", "k", "d", "b", "t"])
