@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import signal
 import sys
+import threading
+from types import FrameType
 
 import click
 
@@ -114,8 +117,24 @@ def cli() -> None:
     """The dragon's eye table: play rounds, keep the record, deal seats, score hands."""
 
 
+def _end(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
+def _end_in_order() -> None:
+    """A SIGTERM, or a terminal that closes, ends a command in order, so that a table leaves test mode."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for name in ("SIGTERM", "SIGHUP"):
+        # Windows has no SIGHUP; who was told to ignore one (nohup) still does.
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _end)
+
+
 def main() -> None:
     """Run the command line; bad input ends with one clear line and exit code 2."""
+    _end_in_order()
     i18n.set_language(_language_of_line(sys.argv[1:]))
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115

@@ -172,12 +172,12 @@ class BoardFiles:
                 self.ran = stop_table(port) is not None
                 self._stopped = True
                 self._take()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):
             self._give_back()
             raise
 
     def _give_back(self) -> None:
-        """After Ctrl-C while it was being stopped: a table shall run again, and not wait in maintenance."""
+        """After Ctrl-C or a SIGTERM while it was being stopped: a table shall run again, not wait in maintenance."""
         end = time.monotonic() + GIVE_BACK_S
         while time.monotonic() < end:
             try:

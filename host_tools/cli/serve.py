@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import signal
 import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
 
 import click
 
@@ -86,21 +84,6 @@ def _made_up(pins: Pins, folder: Path) -> Pins:
     return made
 
 
-@contextlib.contextmanager
-def _told_to_end() -> Iterator[None]:
-    """Ctrl-C ends what is served; after a SIGTERM, which the server hands on, the program ends in order."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        sys.exit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        with contextlib.suppress(KeyboardInterrupt):
-            yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 @click.command()
 @click.option("--port", help="Serial port of the table; see `tablectl ports`.")
 @click.option("--virtual", is_flag=True, help="A virtual table instead of one on a port.")
@@ -160,7 +143,8 @@ def serve(
         text = clauses.of_pack(pack or str(hub.snapshot.table["pack"]))
         desk = Console(hub, lid, bool(text.signals), house_way)
         web = Web(hub, known, desk, fairness_of(store), frozenset(map(str.lower, (host, *names))))
-        with _told_to_end():
+        # After a SIGTERM the server ends what it does and hands it on.
+        with contextlib.suppress(KeyboardInterrupt):
             Server(web, tls).run(sockets=[listener])
 
 

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
+import json
 import pkgutil
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 
 from tests import bench
 
 
-def main(names: list[str]) -> int:
-    """Print the table of every module in `names`, all if there are none, as Markdown."""
+def main(words: Sequence[str] | None = None) -> int:
+    """Print the table of every module that is named, all if there are none: as Markdown, or a JSON object a row."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="module")
+    parser.add_argument("--json", action="store_true", help="a JSON object a row")
+    asked = parser.parse_args(words)
+    names: list[str] = asked.names
     there = sorted(module.name for module in pkgutil.iter_modules(bench.__path__) if module.name != "__main__")
     unknown = [name for name in names if name not in there]
     if unknown:
-        print(f"bench: there is no {', '.join(unknown)}; there are {', '.join(there)}", file=sys.stderr)
-        return 2
+        parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(there)}")
     for name in names or there:
         module = importlib.import_module(f"tests.bench.{name}")
+        if asked.json:
+            for row in module.run():
+                print(json.dumps({"module": name, **asdict(row)}), flush=True)
+            continue
         print(f"\n### {name}: {(module.__doc__ or '').splitlines()[0]}\n")
         print("| what | measured | ratio | goal |\n|---|---|---|---|")
         for row in module.run():
@@ -26,4 +38,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -20,7 +23,7 @@ from host_tools.cli.dice import FACES, Learner
 from host_tools.cli.tables import describe
 from host_tools.diceset import ALARM, FINE, UNKNOWN, WARN, DiceSet
 from tests.unit.conftest import Done, Tablectl
-from tests.virtual import instant_table, until
+from tests.virtual import LONG, instant_table, until
 
 TAGS = [[uid.upper() for uid in die] for die in default_tags()]
 NOW = datetime(2026, 11, 30, 12, tzinfo=timezone.utc)
@@ -92,6 +95,17 @@ def test_sensors_tell_the_dice_that_lie_there(tablectl: Tablectl, table: Table) 
     plain = tablectl("sensors", "--once", "--port", table.port).out
     assert f"die 1 shows 6 ({TAGS[0][0]})" in plain
     assert "tamper contact" in plain
+    assert status(tablectl, table)["state"] == protocol.IDLE
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_sensors_leave_test_mode_however_they_are_ended(tablectl: Tablectl, table: Table, number: int) -> None:
+    command = [sys.executable, "-m", "host_tools", "sensors", "--port", table.port, "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert json.loads(process.stdout.readline())["test"] is True
+        process.send_signal(number)
+        assert process.wait(LONG) == (0 if number == signal.SIGINT else 128 + number)
     assert status(tablectl, table)["state"] == protocol.IDLE
 
 
