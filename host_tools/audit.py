@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -28,7 +28,7 @@ from host_tools import corrections, keys
 from host_tools.i18n import _
 from host_tools.link import Link
 from host_tools.rules import seating, settlement, tiles
-from host_tools.store import DICE_CHANGED, Message, Search, Store, StoreError
+from host_tools.store import DICE_CHANGED, KEPT_DAYS, Message, Search, Store, StoreError
 
 # The journal keys of tables: by unique id and the key's name, which the table tells.
 Keys = Mapping[str, Mapping[str, Key]]
@@ -271,6 +271,7 @@ class _TableAudit:
             except (KeyError, TypeError, AttributeError, ValueError):
                 what = f"pruning {last}"
                 raise StoreError(_("{what} is damaged in the database; restore a copy").format(what=what)) from None
+            self._check_prunings()
             self.event = last
             self.note(_("the events up to this one were removed by `record prune`"))
             for told in self.store.dice_sets(self.uid):
@@ -316,6 +317,23 @@ class _TableAudit:
         self._compare_rows(SEQ_MAX + 1)
         for row in self.rows:
             self._unexpected(row)
+
+    def _check_prunings(self) -> None:
+        """What `record prune` removes is old enough by its own dates, and each goes on where the one before ended."""
+        before = 0
+        for told in self.store.prunings(self.uid):
+            self.event = told["last"]
+            if before and told["first"] != before + 1:
+                self.find(_("the row of this pruning begins at event {first}").format(first=told["first"]))
+            before = told["last"]
+            try:
+                kept = datetime.fromisoformat(told["utc"]) - datetime.fromisoformat(told["older_than"])
+                old = kept >= timedelta(days=KEPT_DAYS)
+            except (TypeError, ValueError):
+                old = False
+            if not old:
+                words = _("the row of this pruning says {utc}, older than {older}: {days} days are to be kept")
+                self.find(words.format(utc=show(told["utc"]), older=show(told["older_than"]), days=KEPT_DAYS))
 
     # -- what the tags prove ---------------------------------------------------------------------------------------
 

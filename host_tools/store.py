@@ -12,6 +12,7 @@ import getpass
 import json
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -350,6 +351,7 @@ class Store:
             url.render_as_string() if url.get_backend_name() != "sqlite" else Path(url.database or "")
         )
         self._clock = clock
+        self._turn = threading.Lock()
         self._packs = dict(corrections.known_packs())
         if isinstance(self.path, Path):
             if must_exist and not self.path.exists():
@@ -400,6 +402,16 @@ class Store:
             raise StoreError(_("{path}: a value does not fit ({error})").format(path=self.path, error=words)) from None
         except DatabaseError as error:
             raise StoreError(_unsound(self.path, error.orig)) from None
+
+    @contextmanager
+    def _writing(self) -> Iterator[Session]:
+        """A session that changes the record.
+
+        Threads of this process wait in line: SQLite lets whoever asks at the right moment write, and one of many
+        busy tables could wait for longer than its patience.
+        """
+        with self._turn, self._guard(), Session(self._engine) as session:
+            yield session
 
     # -- events ----------------------------------------------------------------------------------------------------
 
@@ -469,7 +481,7 @@ class Store:
         record_id, kind, data = record["id"], record["k"], record["d"]
         boot, ticks = record["b"], record["t"]
         body = dumps(record)
-        with self._guard(), Session(self._engine) as session:
+        with self._writing() as session:
             # Another program may write meanwhile: the last one is looked for first, so that this one cannot be missed.
             before = session.scalars(
                 select(Event).where(Event.uid == uid).order_by(Event.id.desc()).limit(1)
@@ -646,7 +658,7 @@ class Store:
 
     def add_tiles(self, uid: str, number: int, tiles: Message) -> None:
         """Keep the tile hands of a round beside it; a second time is refused."""
-        with self._guard(), Session(self._engine) as session:
+        with self._writing() as session:
             row = session.get(Round, (uid, number))
             if row is None:
                 raise StoreError(_("round {number} is not stored").format(number=number))
@@ -834,7 +846,7 @@ class Store:
         moment = datetime.fromisoformat(self._clock())
         older_than = utc_text(moment - timedelta(days=days))
         tables = self.tables()
-        with self._guard(), Session(self._engine) as session:
+        with self._writing() as session:
             removed = [
                 row.as_dict()
                 for uid in tables

@@ -308,6 +308,21 @@ def test_a_pruned_record_is_audited_from_there_on(path: Path) -> None:
     assert whats(checked(path))[0].startswith("its hash does not follow")
 
 
+@pytest.mark.parametrize("column", ["utc", "older_than"])
+def test_a_pruning_of_less_than_the_days_that_are_kept_is_found(path: Path, column: str) -> None:
+    store = Store(path, clock=lambda: "2026-04-05T13:00:00.000+00:00")
+    [removed] = store.prune(90)
+    store.close()
+    other = {"utc": "2026-04-05T12:59:59.000+00:00", "older_than": "2026-01-05T13:00:01.000+00:00"}[column]
+    write(path, f"UPDATE prunings SET {column} = '{other}'")
+    [found] = checked(path).findings
+    assert found.event == removed["last"]
+    assert "90 days are to be kept" in found.what
+    assert other in found.what
+    write(path, f"UPDATE prunings SET {column} = 'long ago'")
+    assert "long ago" in checked(path).findings[0].what
+
+
 def test_the_command(tablectl: Tablectl, path: Path) -> None:
     done = tablectl("audit")
     assert done.code == 0

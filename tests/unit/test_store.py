@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -400,6 +401,18 @@ def test_two_processes_write_the_same_events_at_once(path: Path, writer: Writer,
     store = open_store()
     assert [event["id"] for event in store.events(UID)] == list(range(1, 81))
     assert [one["round"] for one in store.rounds(UID, 100)] == list(range(1, 41))
+
+
+def test_tables_of_one_process_wait_for_one_another(path: Path) -> None:
+    # Without patience whoever met another's lock would be refused.
+    store = Store(path, patience_s=0)
+    records = many(25)
+    with ThreadPoolExecutor(8) as tables:
+        taken = [
+            tables.submit(lambda uid=f"U{number}": [store.take(uid, *one, 1) for one in records]) for number in range(8)
+        ]
+    assert [one.result() for one in taken] == [[True] * len(records)] * 8
+    store.close()
 
 
 def test_killed_in_the_middle_of_a_hundred(path: Path, writer: Writer, open_store: OpenStore) -> None:
