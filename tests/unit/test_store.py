@@ -407,11 +407,12 @@ def test_tables_of_one_process_wait_for_one_another(path: Path) -> None:
     # Without patience whoever met another's lock would be refused.
     store = Store(path, patience_s=0)
     records = many(25)
+
+    def play(number: int) -> list[bool]:
+        return [store.take(f"U{number}", *one, 1) for one in records]
+
     with ThreadPoolExecutor(8) as tables:
-        taken = [
-            tables.submit(lambda uid=f"U{number}": [store.take(uid, *one, 1) for one in records]) for number in range(8)
-        ]
-    assert [one.result() for one in taken] == [[True] * len(records)] * 8
+        assert list(tables.map(play, range(8))) == [[True] * len(records)] * 8
     store.close()
 
 
