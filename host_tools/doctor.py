@@ -21,7 +21,7 @@ from serial.tools import list_ports
 
 from boards.virtual.unix_port import NoMicroPython, find_micropython
 from dragoneye import protocol
-from host_tools import diceset, faults
+from host_tools import diceset, faults, keys
 from host_tools.i18n import _, controller
 from host_tools.link import Link, LinkError, Message, Prompt, SerialTransport
 from host_tools.provision import build_hash
@@ -324,6 +324,8 @@ def table(link: Link, port: str) -> Iterator[Finding]:
     says = _("table {uid}: firmware {fw} ({build}), protocol {major}.{minor}, MicroPython {micropython}, {board}")
     yield Finding("table", OK, says.format(**{key: told.get(key) for key in _HELLO}))
     yield _keys(told, port)
+    if told.get("key_id") is not None:
+        yield _held(str(told.get("uid")), str(told["key_id"]))
     ours = build_hash()
     if told.get("build") != ours:
         says = _("the table runs build {theirs}, this program's firmware is {ours}")
@@ -355,6 +357,19 @@ def _keys(told: Message, port: str) -> Finding:
         remedy = f"tablectl config set locked true --port {port}"
         return Finding("keys", WARN, says.format(key_id=told["key_id"]), remedy)
     return Finding("keys", OK, _("the table has the keys {key_id}, and is locked").format(key_id=told["key_id"]))
+
+
+def _held(uid: str, key_id: str) -> Finding:
+    """Which of the table's keys this computer has."""
+    try:
+        held = keys.Keys().held(uid, key_id)
+    except keys.KeysError as error:
+        return Finding("held", FAIL, str(error), _("or name another file in $DRAGONEYE_KEYS"))
+    if not held:
+        says = _("this computer holds none of the table's keys {key_id}: it can look on, and ask for nothing")
+        return Finding("held", WARN, says.format(key_id=key_id), "tablectl keys import FILE")
+    names = ", ".join(keys.in_words(name) for name in held[0].names)
+    return Finding("held", OK, _("this computer holds the keys of: {names}").format(names=names))
 
 
 _HELLO = ("uid", "fw", "build", "major", "minor", "micropython", "board")

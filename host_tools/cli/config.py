@@ -189,7 +189,8 @@ def config() -> None:
 @click.option(
     "--pack", default="nj", show_default=True, help="Rule pack: nj, pr, ca, or the path of your own .json file."
 )
-def new_file(file: Path, name: str, board: str, pack: str) -> None:
+@json_option
+def new_file(file: Path, name: str, board: str, pack: str, as_json: bool) -> None:
     """Write a new FILE with every entry that there is and what it means."""
     if file.exists():
         raise BadInput(_("{path}: there is a file already; name another").format(path=file))
@@ -197,6 +198,9 @@ def new_file(file: Path, name: str, board: str, pack: str) -> None:
     data["rules"] = {"pack": pack}
     configuration.check(data, str(file), file.parent)
     table_file.write(file, table_file.text_of(data))
+    if as_json:
+        print_json({"file": str(file)})
+        return
     click.echo(_("{path}: written; the dice come next").format(path=file))
 
 
@@ -301,7 +305,8 @@ def _still_wrong(problems: list[Problem]) -> None:
 @config.command("dice")
 @click.argument("learned", type=click.Path(dir_okay=False, path_type=Path))
 @file_option
-def take_dice(learned: Path, file: Path | None) -> None:
+@json_option
+def take_dice(learned: Path, file: Path | None, as_json: bool) -> None:
     """Put the dice set LEARNED, a file of `tablectl dice learn`, into the file."""
     dice = DiceSet.load(learned)
     place = FilePlace(file or DEFAULT)
@@ -317,6 +322,9 @@ def take_dice(learned: Path, file: Path | None) -> None:
     if caused:
         raise ConfigError(place.where, caused)
     place.store(text)
+    if as_json:
+        print_json({"file": place.where, "serial": dice.serial})
+        return
     click.echo(_("{path}: has the dice set {serial}").format(path=place.where, serial=dice.serial))
 
 
@@ -351,7 +359,8 @@ def _editor() -> list[str]:
 @config.command()
 @file_option
 @port_option
-def edit(file: Path | None, port: str | None) -> None:
+@json_option
+def edit(file: Path | None, port: str | None, as_json: bool) -> None:
     """Open the configuration in your editor ($VISUAL or $EDITOR); it is kept only when it is right."""
     command = _editor()
     with place_of(file, port) as place:
@@ -369,7 +378,7 @@ def edit(file: Path | None, port: str | None) -> None:
     changed = table_file.read(draft)
     if code or changed == text:
         draft.unlink()
-        click.echo(_("{where}: nothing was changed").format(where=place.where))
+        _told_of_edit(place, False, as_json)
         sys.exit(2 if code else 0)
     try:
         problems = configuration.problems_of(table_file.parse(changed, name).unwrap(), place.folder, place.held)
@@ -383,7 +392,15 @@ def edit(file: Path | None, port: str | None) -> None:
         )
         raise
     draft.unlink()
-    click.echo(_("{where}: changed").format(where=place.where))
+    _told_of_edit(place, True, as_json)
+
+
+def _told_of_edit(place: Place, changed: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({"where": place.where, "changed": changed})
+        return
+    words = _("{where}: changed") if changed else _("{where}: nothing was changed")
+    click.echo(words.format(where=place.where))
 
 
 def _row(problem: Problem) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import click
 from dragoneye.errors import BadInput
 from dragoneye.keys import JOURNAL, NAMES, PATH, name_of
 from host_tools import keys as work
+from host_tools import private
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.cli.tables import port_option
 from host_tools.i18n import _
@@ -191,10 +192,14 @@ def export(uid: str, names: tuple[str, ...], key_id: str | None, file: Path, as_
 def import_keys(file: Path, as_json: bool) -> None:
     """Take in the keys of a FILE that `export` wrote."""
     uid, key_id, raw = work.import_file(file)
+    exposed = private.others_may_read(file)
     found = work.Keys().add(uid, key_id, raw)
     if as_json:
-        print_json({"table": uid, "key_id": key_id, "keys": list(found.names)})
+        print_json({"table": uid, "key_id": key_id, "keys": list(found.names), "others_may_read": exposed})
         return
+    if exposed:
+        words = _("warning: others may read {path} (mode {mode:04o}): rotate keys that somebody else may have")
+        click.echo(words.format(path=file, mode=file.stat().st_mode & 0o777), err=True)
     words = _("table {uid}: this computer holds the keys {key_id} of: {names}. Delete {path} now")
     told = ", ".join(work.in_words(name) for name in found.names)
     console().print(words.format(uid=uid, key_id=key_id, names=told, path=file), markup=False)

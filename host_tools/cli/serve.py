@@ -7,7 +7,7 @@ import secrets
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import click
@@ -18,6 +18,7 @@ from dragoneye.rules.packs import Pack, load
 from host_tools import provision
 from host_tools.cli.common import db_option, open_store
 from host_tools.cli.demo import UID, virtual_table
+from host_tools.cli.output import json_option, print_json
 from host_tools.cli.tiles import house_way_option
 from host_tools.i18n import _
 from host_tools.rules import clauses, houseway
@@ -62,26 +63,26 @@ def _lid_beside(port: str) -> Callable[[str], None] | None:
     return move
 
 
-def _set_pin(pins: Pins, role: str) -> None:
+def _set_pin(pins: Pins, role: str, as_json: bool) -> None:
     words = _("new PIN of the {role}").format(role=role_name(role))
     if sys.stdin.isatty():
         pin = click.prompt(words, hide_input=True, confirmation_prompt=True, err=True)
     else:
         pin = sys.stdin.readline().rstrip("\r\n")
     pins.set(role, pin)
+    if as_json:
+        print_json({"role": role, "file": str(pins.path)})
+        return
     click.echo(_("{path}: the {role}'s PIN is set").format(path=pins.path, role=role_name(role)))
 
 
-def _made_up(pins: Pins, folder: Path) -> Pins:
-    """PINs for a virtual table to try things out, told on the terminal; `pins` if there are any."""
-    if pins.roles:
-        return pins
-    made = Pins(folder / "pins.json")
-    for role in ROLES:
-        pin = f"{secrets.randbelow(10**6):06d}"
-        made.set(role, pin)
-        click.echo(_("for this run only: the {role}'s PIN is {pin}").format(role=role_name(role), pin=pin))
-    return made
+def _made_up(folder: Path) -> tuple[Pins, dict[str, str]]:
+    """PINs for a virtual table to try things out, and what they are by role."""
+    pins = Pins(folder / "pins.json")
+    told = {role: f"{secrets.randbelow(10**6):06d}" for role in ROLES}
+    for role, pin in told.items():
+        pins.set(role, pin)
+    return pins, told
 
 
 @click.command()
@@ -102,6 +103,7 @@ def _made_up(pins: Pins, folder: Path) -> Pins:
 )
 @click.option("--seed", default=2026, show_default=True, type=click.IntRange(0, 2**30 - 1), help="Of a virtual table.")
 @db_option
+@json_option
 def serve(
     port: str | None,
     virtual: bool,
@@ -116,6 +118,7 @@ def serve(
     set_pin: str | None,
     seed: int,
     db: Path | str | None,
+    as_json: bool,
 ) -> None:
     """Serve the table's display and the dealer's console to browsers, and keep the table's record, until Ctrl-C.
 
@@ -123,7 +126,7 @@ def serve(
     """
     known = Pins(pins or default_path().with_name("pins.json"))
     if set_pin is not None:
-        _set_pin(known, set_pin)
+        _set_pin(known, set_pin, as_json)
         return
     if (tls_cert is None) != (tls_key is None):
         raise BadInput(_("give --tls-cert and --tls-key together"))
@@ -137,9 +140,11 @@ def serve(
         hub = Hub(name, store, chosen)
         stack.callback(hub.stop)
         hub.start()
-        if virtual:
-            known = _made_up(known, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoneye-"))))
-        tell(host, listener, known, tls is not None)
+        made: dict[str, str] = {}
+        if virtual and not known.roles:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoneye-"))
+            known, made = _made_up(Path(folder))
+        tell(host, listener, known, made, tls is not None, as_json)
         text = clauses.of_pack(pack or str(hub.snapshot.table["pack"]))
         desk = Console(hub, lid, bool(text.signals), house_way)
         web = Web(hub, known, desk, fairness_of(store), frozenset(map(str.lower, (host, *names))))
@@ -160,8 +165,10 @@ def fairness_of(store: Store) -> Callable[[str, int], str]:
     return made
 
 
-def tell(host: str, listener: socket.socket, pins: Pins, encrypted: bool) -> None:
-    """Where it is served, and what is missing for it to be used safely."""
+def tell(
+    host: str, listener: socket.socket, pins: Pins, made: Mapping[str, str], encrypted: bool, as_json: bool
+) -> None:
+    """Where it is served, the PINs that were `made` up for it, and what is missing for it to be used safely."""
     if not is_loopback(host):
         words = _("warning: {host} can be reached from other machines")
         if not encrypted:
@@ -170,8 +177,15 @@ def tell(host: str, listener: socket.socket, pins: Pins, encrypted: bool) -> Non
     address, number = listener.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address
     url = f"{'https' if encrypted else 'http'}://{shown}:{number}/"
+    console = url + "dealer"
+    if not pins.roles:
+        click.echo(_("console: no PIN is set; set one with `tablectl serve --set-pin dealer`"), err=True)
+    if as_json:
+        print_json({"display": url, "console": console if pins.roles else None, "pins": dict(made)})
+        sys.stdout.flush()
+        return
+    for role, pin in made.items():
+        click.echo(_("for this run only: the {role}'s PIN is {pin}").format(role=role_name(role), pin=pin))
     click.echo(_("display: {url}").format(url=url))
     if pins.roles:
-        click.echo(_("console: {url}").format(url=url + "dealer"))
-    else:
-        click.echo(_("console: no PIN is set; set one with `tablectl serve --set-pin dealer`"), err=True)
+        click.echo(_("console: {url}").format(url=console))

@@ -50,7 +50,8 @@ def verify(port: str | None, file: Path | None, as_json: bool) -> None:
     if as_json:
         _print_json(told, survey, build.name, verdicts, not wrong)
     else:
-        _print(told, survey, build.name, verdicts, bool(wrong))
+        own = {path.lstrip("/") for path in wrong} <= set(expected_configuration)
+        _print(told, build.name, verdicts, _said(wrong, own), file)
     sys.exit(1 if wrong else 0)
 
 
@@ -85,9 +86,18 @@ def _print_json(
     )
 
 
-def _print(
-    told: Message, survey: flash_verify.Survey, build: str, verdicts: list[tuple[str, str]], wrong: bool
-) -> None:
+def _said(wrong: list[str], own: bool) -> str:
+    """What it comes to; `own` where at most the table's own files, configuration and keys, are wrong."""
+    if not wrong:
+        return _("table {uid}: runs this program's firmware {build}; {same} files are the same")
+    if not own:
+        return _("table {uid}: its files are not this program's, {build}; it says {theirs}; {same} files are the same")
+    if PATH in wrong:
+        return _("table {uid}: runs this program's firmware {build}, but not with the keys that this computer holds")
+    return _("table {uid}: runs this program's firmware {build}, but not with the configuration in {file}")
+
+
+def _print(told: Message, build: str, verdicts: list[tuple[str, str]], said: str, file: Path | None) -> None:
     words = {
         flash_verify.CHANGED: _("changed"),
         flash_verify.MISSING: _("missing"),
@@ -103,10 +113,6 @@ def _print(
             listed.add_row(*row)
         out.print(listed)
     same = sum(verdict == flash_verify.SAME for _path, verdict in verdicts)
-    if wrong:
-        text = _("table {uid}: its files are not this program's, {build}; it says {theirs}; {same} files are the same")
-    else:
-        text = _("table {uid}: runs this program's firmware {build}; {same} files are the same")
-    out.print(text.format(uid=told.get("uid"), build=build, theirs=told.get("build"), same=same))
+    out.print(said.format(uid=told.get("uid"), build=build, theirs=told.get("build"), same=same, file=file))
     if told.get("unprovisioned", True):
         out.print(_("the table has no keys: anybody who has its files could have given this answer"))

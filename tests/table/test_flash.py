@@ -424,6 +424,11 @@ def test_verify_names_what_differs(tablectl: Tablectl, ready: Table, tmp_path: P
     [row] = tablectl("verify", "--port", ready.port, "--file", example, "--json").rows
     assert row["same"]
     assert {one["is"] for one in row["files"]} == {"same"}
+    other = tmp_path / "other.toml"
+    other.write_text(Path(example).read_text(encoding="utf-8").replace("stake_max = 50000", "stake_max = 40000"))
+    done = tablectl("verify", "--port", ready.port, "--file", str(other))
+    assert done.code == 1
+    assert f"but not with the configuration in {other}" in " ".join(done.out.split())
     with BoardFiles(ready.port) as files:
         path = "a/dragoneye/drivers/rpi_pico.json"
         data = (files.read(path) or b"").replace(b"Raspberry", b"Strawbery")

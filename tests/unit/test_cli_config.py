@@ -31,6 +31,7 @@ def test_a_new_file_is_right_and_asks_for_the_dice(tablectl: Tablectl, tmp_path:
     assert done.err.startswith(f"{path}: the dice are still missing; ")
     assert tablectl("config", "get", "rules.pack", "--file", path).out == "ca\n"
     assert tablectl("config", "export", "--file", path, "--dir", str(tmp_path / "out")).err == done.err
+    assert tablectl("config", "new", path + "1", "--json").rows == [{"file": path + "1"}]
     assert tablectl("config", "new", path).refusal() == f"{path}: there is a file already; name another"
     assert "there is no rule pack" in tablectl("config", "new", path + "2", "--pack", "nz").refusal()
     assert tablectl("config", "new", path + "2", "--name", "").refusal().startswith(f"{path}2: name is")
@@ -141,6 +142,7 @@ def test_edit_keeps_what_is_right(tablectl: Tablectl, file: str, monkeypatch: py
     assert Path(file).read_text(encoding="utf-8") == before.replace("stake_max = 50000", "stake_max = 70000")
     editor(monkeypatch, "true")
     assert tablectl("config", "edit", "--file", file).out == f"{file}: nothing was changed\n"
+    assert tablectl("config", "edit", "--file", file, "--json").rows == [{"where": file, "changed": False}]
     editor(monkeypatch, "false")
     assert tablectl("config", "edit", "--file", file).code == 2
     editor(monkeypatch, "no-such-editor")

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from host_tools import doctor
+from dragoneye.protocol import DEALER
+from host_tools import doctor, keys
 from host_tools.doctor import FAIL, OK, RULES, WARN, Computer, Finding
 from host_tools.link import SerialTransport
 from tests.unit.conftest import Tablectl
@@ -328,3 +329,18 @@ def test_whether_a_table_has_keys_and_is_locked(told: dict[str, Any], status: st
     finding = doctor._keys(told, "P")
     assert finding.status == status
     assert words in f"{finding.says} {finding.remedy}"
+
+
+def test_which_keys_of_the_table_are_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "keys.json"
+    monkeypatch.setenv("DRAGONEYE_KEYS", str(path))
+    assert doctor._held("U1", "0badcafe").status == WARN
+    raw = keys.made()
+    keys.Keys().add("U1", "0badcafe", {DEALER: raw[DEALER]})
+    finding = doctor._held("U1", "0badcafe")
+    assert (finding.status, finding.says) == (OK, "this computer holds the keys of: dealer")
+    assert doctor._held("U2", "0badcafe").status == WARN
+    path.write_text("{")
+    finding = doctor._held("U1", "0badcafe")
+    assert finding.status == FAIL
+    assert finding.says.startswith(f"{path}: this is no file of keys")

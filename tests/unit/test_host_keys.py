@@ -279,9 +279,13 @@ def test_the_command_lists_exports_imports_and_forgets(path: Path, tmp_path: Pat
     assert (done.code, done.err) == (0, "")
     assert tablectl("keys", "forget", "U1", "--yes", "--json").rows == [{"table": "U1", "forgotten": 1}]
     [row] = tablectl("keys", "import", carried, "--json").rows
-    assert row == {"table": "U1", "key_id": KEY_ID, "keys": ["dealer", "journal"]}
+    assert row == {"table": "U1", "key_id": KEY_ID, "keys": ["dealer", "journal"], "others_may_read": False}
     shown = done.out + tablectl("keys", "list").out + tablectl("keys", "import", carried).out
     assert not any(raw.hex() in shown for raw in RAW.values())
+    Path(carried).chmod(0o644)
+    warned = tablectl("keys", "import", carried).err
+    assert warned == f"warning: others may read {carried} (mode 0644): rotate keys that somebody else may have\n"
+    assert tablectl("keys", "import", carried, "--json").rows[0]["others_may_read"] is True
 
 
 @pytest.mark.parametrize(

@@ -304,6 +304,8 @@ def test_a_pin_is_set_by_the_command(tablectl: Tablectl, tmp_path: Path) -> None
     done = tablectl("serve", "--pins", str(file), "--set-pin", "dealer", stdin=b"4711\n")
     assert (done.code, done.err) == (0, "")
     assert Pins(file).check("dealer", "4711")
+    done = tablectl("serve", "--pins", str(file), "--set-pin", "supervisor", "--json", stdin=b"4712\n")
+    assert done.rows == [{"role": "supervisor", "file": str(file)}]
     assert "4 to 64" in tablectl("serve", "--pins", str(file), "--set-pin", "dealer", stdin=b"1\n").refusal()
     assert "judge" in tablectl("serve", "--set-pin", "judge").refusal()
     assert "directory" in tablectl("serve", "--pins", str(tmp_path), "--set-pin", "dealer", stdin=b"4711\n").refusal()

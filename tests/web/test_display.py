@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -349,14 +350,14 @@ def test_a_table_of_an_unknown_rule_pack_is_refused(tmp_path: Path) -> None:
 def test_serve_runs_until_it_is_told_to_end(tmp_path: Path, number: int, code: int) -> None:
     with serving(tmp_path) as other:
         other.stop()
-        command = [sys.executable, "-m", "host_tools", "serve", "--port", other.bench.port, "--http", "0"]
+        command = [sys.executable, "-m", "host_tools", "serve", "--port", other.bench.port, "--http", "0", "--json"]
+        command += ["--pins", str(tmp_path / "none.json")]
         environment = {**os.environ, "DRAGONEYE_DB": str(tmp_path / "own.db"), "LC_ALL": "C.UTF-8"}
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         assert process.stdout
-        line = process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
-        assert found, line
-        other.port = int(found[1])
+        told = json.loads(process.stdout.readline())
+        assert (told["console"], told["pins"]) == (None, {})
+        other.port = urlsplit(told["display"]).port or 0
         stream = other.watch()
         assert stream.until_state("IDLE")
         process.send_signal(number)

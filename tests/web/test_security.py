@@ -391,9 +391,9 @@ def test_who_can_reach_it_is_told(
 ) -> None:
     pins = Pins(tmp_path / "pins.json")
     with closing(server.listen(host, 0)) as listener:
-        serve.tell(host, listener, pins, encrypted)
+        serve.tell(host, listener, pins, {}, encrypted, False)
         pins.set("dealer", "2468")
-        serve.tell(host, listener, pins, encrypted)
+        serve.tell(host, listener, pins, {}, encrypted, False)
         number = listener.getsockname()[1]
     out, err = capsys.readouterr()
     lines = [line for line in err.splitlines() if "no PIN is set" not in line]
