@@ -396,6 +396,23 @@ def check(
     return config, pack
 
 
+def hints(data: Mapping[str, Any], pack: packs.Pack, where: str) -> list[str]:
+    """What a right configuration lacks, or what is allowed and hardly meant: in words."""
+    found = []
+    if not data.get("dice"):
+        words = _("{where}: the dice are still missing; a table without them plays no round, but can learn them")
+        found.append(words.format(where=where))
+    settings = {**SETTINGS, **data.get("settings", {})}
+    shake = profile.check(data.get("profile", {}))
+    jolts = max(settings["jolts"], pack["jolts_min"])
+    longest = jolts * (shake["jolt_ms"] + shake["rest_ms"]) * (100 + shake["jitter_percent"]) // 100
+    if settings["shake_timeout_ms"] <= longest:
+        words = _("{where}: settings.shake_timeout_ms is {given}, and {jolts} jolts can take {longest} ms: void rolls")
+        given = settings["shake_timeout_ms"]
+        found.append(words.format(where=where, given=given, jolts=jolts, longest=longest))
+    return found
+
+
 def device_files(config: TableConfig, pack: packs.Pack) -> dict[str, bytes]:
     """The files that a device with this configuration has in its root: name -> content."""
     given = config.model_dump(exclude_unset=True, exclude_none=True)

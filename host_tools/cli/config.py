@@ -128,10 +128,6 @@ class PortPlace:
         self._start()
 
 
-def _no_dice() -> str:
-    return _("{where}: the dice are still missing; a table without them plays no round, but can learn them")
-
-
 def _registered_over(dice_file: bytes | None, config_file: bytes) -> bool:
     """Whether a dice set that a technician has registered goes before this configuration's dice (dragoneye.config)."""
     try:
@@ -142,8 +138,8 @@ def _registered_over(dice_file: bytes | None, config_file: bytes) -> bool:
 
 def _device_files(data: dict[str, Any], where: str, folder: Path, held: Pack | None = None) -> dict[str, bytes]:
     config, pack = configuration.check(data, where, folder, held)
-    if config.dice is None:
-        click.echo(_no_dice().format(where=where), err=True)
+    for hint in configuration.hints(data, pack, where):
+        click.echo(hint, err=True)
     return configuration.device_files(config, pack)
 
 
@@ -416,16 +412,18 @@ def validate(file: Path | None, port: str | None, as_json: bool) -> None:
     with place_of(file, port) as place:
         data = table_file.parse(place.load(), place.where).unwrap()
     problems = configuration.problems_of(data, place.folder, place.held)
-    if as_json:
-        print_json({"where": place.where, "ok": not problems, "problems": [_row(problem) for problem in problems]})
-        sys.exit(2 if problems else 0)
-    if problems:
+    if problems and not as_json:
         raise ConfigError(place.where, problems)
     # What only shows when the whole is put together.
-    configuration.check(data, place.where, place.folder, place.held)
+    pack = None if problems else configuration.check(data, place.where, place.folder, place.held)[1]
+    hints = [] if pack is None else configuration.hints(data, pack, place.where)
+    if as_json:
+        rows = [_row(problem) for problem in problems]
+        print_json({"where": place.where, "ok": not problems, "problems": rows, "hints": hints})
+        sys.exit(2 if problems else 0)
     click.echo(_("{where}: right").format(where=place.where))
-    if "dice" not in data:
-        click.echo(_no_dice().format(where=place.where), err=True)
+    for hint in hints:
+        click.echo(hint, err=True)
 
 
 @config.command()

@@ -72,6 +72,15 @@ def test_a_wrong_value_changes_nothing(tablectl: Tablectl, file: str, key: str, 
     assert os.listdir(Path(file).parent) == ["table.toml"]
 
 
+def test_what_is_hardly_meant_is_hinted_at(tablectl: Tablectl, file: str) -> None:
+    assert tablectl("config", "set", "settings.shake_timeout_ms", "2000", "--file", file).code == 0
+    done = tablectl("config", "validate", "--file", file)
+    assert (done.code, done.out) == (0, f"{file}: right\n")
+    assert f"{file}: settings.shake_timeout_ms is 2000, and" in done.err
+    [row] = tablectl("config", "validate", "--file", file, "--json").rows
+    assert (row["ok"], row["hints"]) == (True, [done.err.rstrip("\n")])
+
+
 def test_a_file_can_be_mended_one_entry_at_a_time(tablectl: Tablectl, file: str) -> None:
     path = Path(file)
     path.write_text(path.read_text().replace("format = 1", "format = 0").replace('board = "rpi_pico"', 'board = "x"'))

@@ -41,6 +41,21 @@ def files_of(data: dict[str, Any]) -> dict[str, bytes]:
     return configuration.device_files(config, pack)
 
 
+def test_a_shake_that_has_less_time_than_its_jolts_take_is_hinted_at() -> None:
+    """4 jolts of 600 ms and rests of 300 ms, each up to a tenth longer, take 3,960 ms."""
+
+    def hints(**changes: Any) -> list[str]:
+        data = whole(**changes)
+        return configuration.hints(data, configuration.check(data, "test")[1], "T")
+
+    told = "T: settings.shake_timeout_ms is 3960, and 4 jolts can take 3960 ms: void rolls"
+    assert hints(settings={"shake_timeout_ms": 3960, "jolts": 4}) == [told]
+    assert hints(settings={"shake_timeout_ms": 3961, "jolts": 4}) == []
+    # The pack's least number of jolts counts too.
+    [said] = hints(settings={"shake_timeout_ms": 15000}, rules={"pack": "nj", "options": {"jolts_min": 20}})
+    assert "and 20 jolts can take 19800 ms" in said
+
+
 # -- what is wrong -------------------------------------------------------------------------------------------------
 
 
