@@ -1003,6 +1003,9 @@ def _operational(words: str) -> str:
         return _("another program has locked it; try again when it has finished")
     if "full" in words or "No space" in words:
         return _("the disk is full: this was not stored; make room and try again")
+    if "disk I/O error" in words:
+        # What a full tmpfs, and a disk that fails, come to.
+        return _("the disk refuses, full or failing: nothing was stored; make room or look after it, and try again")
     if "readonly" in words:
         return _("this user may not write it")
     return words.partition("\n")[0]

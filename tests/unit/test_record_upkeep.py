@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 
 from dragoneye.rules.packs import load
 from host_tools import export
@@ -318,6 +320,19 @@ def test_the_command_says_what_was_removed(tablectl: Tablectl, record: Path) -> 
 
 
 # Full disks
+
+
+def test_a_disk_that_refuses_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What SQLite says on a full tmpfs, where its shared memory cannot grow.
+    def refuse(session: Session, objects: object = None) -> None:
+        raise OperationalError("", {}, sqlite3.OperationalError("disk I/O error"))
+
+    store = Store(tmp_path / "rounds.db")
+    monkeypatch.setattr(Session, "flush", refuse)
+    with pytest.raises(StoreError, match=r"rounds\.db: the disk refuses, full or failing: nothing was stored"):
+        take_all(store, many(1))
+    monkeypatch.undo()
+    assert all(take_all(store, many(1)))
 
 
 def test_a_full_database_takes_nothing_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
