@@ -29,7 +29,7 @@ after several wrong signatures in a row none is read for a time.
 import binascii
 import json
 
-from dragoneye.text import dumps, show
+from dragoneye.text import dumps, is_text, show
 
 MAJOR = 1
 MINOR = 3
@@ -245,19 +245,6 @@ def _is_int(value, low, high):
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
-def _is_text(value):
-    """Whether a text can be kept: no control character, and no half of a surrogate pair, which JSON lets one write.
-
-    MicroPython leaves a pair as its two halves.
-    """
-    half = False
-    for c in value:
-        if c < " " or c == "\x7f" or ("\udc00" <= c <= "\udfff") != half:
-            return False
-        half = "\ud800" <= c < "\udc00"
-    return not half
-
-
 def _streak_ok(value):
     if value is None:
         return True
@@ -284,7 +271,7 @@ def _field_ok(value, kind, low, high):
     if kind == "word":
         return isinstance(value, str) and value in low
     if kind == "text":
-        return isinstance(value, str) and low <= len(value) <= high and _is_text(value)
+        return isinstance(value, str) and low <= len(value) <= high and is_text(value)
     if kind == "dice":
         return isinstance(value, list) and len(value) == 3 and all(_is_int(v, 1, 6) for v in value)
     if kind == "streak":

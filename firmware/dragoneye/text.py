@@ -3,10 +3,14 @@
 import json
 import sys
 
+from dragoneye.errors import BadInput
+
 SHOWN_MAX = 80
 _CPYTHON = sys.implementation.name == "cpython"
 # MicroPython passes what is not ASCII through, and has no such option.
 _RAW = {"ensure_ascii": False} if _CPYTHON else {}
+# Some editors begin a file with a byte order mark.
+_UTF8 = {"encoding": "utf-8-sig"} if _CPYTHON else {}
 
 
 def dumps(value):
@@ -29,13 +33,38 @@ def _escape(code):
     return "\\u%04x\\u%04x" % (0xD800 + (code >> 10), 0xDC00 + (code & 0x3FF))
 
 
+def is_text(value):
+    """Whether a text can be kept: no control character, and no half of a surrogate pair, which JSON lets one write.
+
+    MicroPython leaves a pair as its two halves.
+    """
+    half = False
+    for c in value:
+        if c < " " or c == "\x7f" or ("\udc00" <= c <= "\udfff") != half:
+            return False
+        half = "\ud800" <= c < "\udc00"
+    return not half
+
+
+def _once(pairs):
+    """An object whose members each have a name of their own; MicroPython cannot tell."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _value in pairs]
+        raise BadInput("%s is there twice" % show(next(name for name in names if names.count(name) > 1)))
+    return found
+
+
+_ONCE = {"object_pairs_hook": _once} if _CPYTHON else {}
+
+
 def load_json(path):
-    """The JSON in a file. Raises OSError and ValueError.
+    """The JSON in a file. Raises OSError and ValueError, BadInput among them for what is there twice.
 
     A frozen firmware has no files: its data is what /manifest.py has made of them, by path from the package on.
     """
     try:
-        file = open(path)  # noqa: SIM115
+        file = open(path, **_UTF8)  # noqa: SIM115
     except OSError:
         try:
             # Made when an image is built, so no module here has that name.
@@ -47,7 +76,7 @@ def load_json(path):
             raise
         return json.loads(frozen[name])
     with file:
-        return json.load(file)
+        return json.load(file, **_ONCE)
 
 
 def show(value):

@@ -31,6 +31,16 @@ def _hand_options(function: Function) -> Function:
     return function
 
 
+def _study(literal_c: bool) -> dict[str, Any]:
+    """What an answer for study carries, so that nobody takes it for one for play."""
+    return {"literal_c": True} if literal_c else {}
+
+
+def _told_for_study(result: dict[str, Any]) -> None:
+    if "literal_c" in result:
+        console().print(_("ordered by (c) read alone: for study, not for play"))
+
+
 @click.group()
 def cards() -> None:
     """Fast action hold'em: rank and compare five-card hands over several decks (NJ 13:69F-21.3).
@@ -53,10 +63,11 @@ def rank_hand(
 
     def handle(case: Any) -> dict[str, Any]:
         found = rules.rank(rules.parse_hand(case, decks=decks), literal_c)
-        return {"rank": found.rank, "name": found.name, "strength": list(found.strength)}
+        return {"rank": found.rank, "name": found.name, "strength": list(found.strength), **_study(literal_c)}
 
     def show(result: dict[str, Any]) -> None:
         console().print(_("{name}, rank {rank} of 17").format(**result))
+        _told_for_study(result)
 
     answer(hand, batch, handle, show, as_json)
 
@@ -80,11 +91,13 @@ def compare(
             "result": rules.compare(first, second, literal_c),
             "first": rules.rank(first).name,
             "second": rules.rank(second).name,
+            **_study(literal_c),
         }
 
     def show(result: dict[str, Any]) -> None:
         words = {"first": _("the first hand is higher"), "second": _("the second hand is higher"), "copy": _("a copy")}
         console().print(f"{result['first']} / {result['second']}: {words[result['result']]}")
+        _told_for_study(result)
 
     answer(hands, batch, handle, show, as_json)
 
@@ -118,12 +131,13 @@ def order(
             }
             for place, hand in zip(rules.placed(parsed, literal_c), parsed, strict=True)
         ]
-        return {"hands": sorted(rows, key=lambda row: int(str(row["place"])))}
+        return {"hands": sorted(rows, key=lambda row: int(str(row["place"]))), **_study(literal_c)}
 
     def show(result: dict[str, Any]) -> None:
         rows = table(_("place"), _("hand"), _("rank"), _("name"))
         for row in result["hands"]:
             rows.add_row(str(row["place"]), " ".join(row["hand"]), str(row["rank"]), row["name"])
         console().print(rows)
+        _told_for_study(result)
 
     answer(hands, batch, handle, show, as_json)

@@ -307,18 +307,27 @@ def _tile_class(value: Any, where: str) -> TileClass:
     found: set[Tile] = set()
     for one in filled(value, f"{where}: tiles"):
         if isinstance(one, str):
-            found.add(parse(one))
+            found.add(_tile(one, f"{where}: tiles"))
         else:
             spots = whole(one, 2, 12, f"{where}: tiles")
             found.update(tile for tile in Tile if tile.spots == spots)
     return frozenset(found)
 
 
+def _tile(value: Any, where: str) -> Tile:
+    try:
+        return parse(value)
+    except BadInput as error:
+        raise BadInput(f"{where}: {error}") from None
+
+
 def _least_strength(value: Any, where: str) -> int:
     """The strength of the weakest hand of a value, [6], or of a value with a best tile, [3, "3-3"]."""
     parts = filled(value, f"{where}: at_least")
+    if len(parts) > 2:
+        raise BadInput(_("{where}: at_least is a value and, if need be, a best tile").format(where=where))
     points = whole(parts[0], 0, 9, f"{where}: at_least")
-    best = individual_ranking(parse(parts[1])) if len(parts) > 1 else 17
+    best = individual_ranking(_tile(parts[1], f"{where}: at_least")) if len(parts) > 1 else 17
     found = [
         one.strength
         for pair in combinations_with_replacement(Tile, 2)

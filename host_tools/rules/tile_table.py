@@ -86,7 +86,8 @@ def settle(
 
     `banks` are the cents of the front bank and those behind it, who cover the action in order; None covers everything.
     Each winner pays the pack's commission on what it won. With `player_banks` each bank pays it too, on its own net
-    winnings of the round. Raises BadInput: a position twice, tiles not of one set, a stake out of range.
+    winnings of the round. Raises BadInput: a position twice, tiles not of one set, a low hand that is better than its
+    high hand, a stake out of range.
 
     >>> from dragoneye.rules import packs
     >>> from host_tools.rules.tiles import Tile
@@ -101,6 +102,9 @@ def settle(
         if positions.count(position) > 1:
             raise BadInput(_("deal position {position} is there twice").format(position=position))
     tiles.one_set(tile for hands in [bank, *(player.hands for player in players)] for tile in (*hands.high, *hands.low))
+    for player in players:
+        what = _("deal position {position}").format(position=player.position)
+        tiles.check_setting(player.hands, what, pack["zero_rule"])
     bets = [(player.position, whole(player.stake, 1, pack["stake_max"], _("stake"))) for player in players]
     covers = cover(bets, [sum(stake for _position, stake in bets)] if banks is None else banks)
     nets = [0] * (1 if banks is None else len(banks))

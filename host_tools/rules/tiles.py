@@ -317,13 +317,18 @@ def parse_hands(value: Any, what: str, zero_rule: str = "high_tile") -> Hands:
     parts = fields(value, ("high", "low"), ("rule", "house_way", "version"), what)
     hands = Hands(parse_pair(parts["high"], f"{what} high"), parse_pair(parts["low"], f"{what} low"))
     one_set([*hands.high, *hands.low])
+    check_setting(hands, what, zero_rule)
+    return hands
+
+
+def check_setting(hands: Hands, what: str, zero_rule: str = "high_tile") -> None:
+    """Raise BadInput where the low hand is the better one (trade practice); `what` names the setting."""
     if rank(*hands.high, zero_rule).strength < rank(*hands.low, zero_rule).strength:
         raise BadInput(
             _("{what}: the low hand {low} is better than the high hand {high}").format(
                 what=what, low=_faces(hands.low), high=_faces(hands.high)
             )
         )
-    return hands
 
 
 def _faces(tiles: Sequence[Tile]) -> str:
@@ -434,7 +439,8 @@ def settle(player: Hands, bank: Hands, stake: int, pack: Pack) -> Settlement:
     """A player's two hands against the bank's, for `stake` cents: both higher wins, neither higher loses, else a push.
 
     A copy is not higher, so it goes to the bank ((c), (h)). The winner pays the pack's commission. Raises BadInput when
-    the eight tiles are not from one set or the stake is not from 1 to the pack's stake_max.
+    the eight tiles are not from one set, a low hand is better than its high hand, or the stake is not from 1 to the
+    pack's stake_max.
 
     >>> from dragoneye.rules import packs
     >>> one = Hands((Tile.T66, Tile.T66), (Tile.T56, Tile.T13))
@@ -444,6 +450,8 @@ def settle(player: Hands, bank: Hands, stake: int, pack: Pack) -> Settlement:
     """
     whole(stake, 1, pack["stake_max"], _("stake"))
     one_set((*player.high, *player.low, *bank.high, *bank.low))
+    check_setting(player, _("player"), pack["zero_rule"])
+    check_setting(bank, _("bank"), pack["zero_rule"])
     strengths = table(pack["zero_rule"])
     outcomes = []
     for mine, theirs in ((player.high, bank.high), (player.low, bank.low)):

@@ -193,7 +193,13 @@ def test_card_commands_keep_their_contract(tablectl: Run) -> None:
     assert [row["line"] for row in (four_cards, wrong)] == [2, 4]
     case = json.dumps({"first": ["2S", "2H", "2D", "AS", "AH"], "second": ["KS", "KH", "KD", "QS", "QH"]})
     assert rows(tablectl("cards", "compare", "--batch", "-", stdin=case)[1])[0]["result"] == "second"
-    assert rows(tablectl("cards", "compare", "--literal-c", "--batch", "-", stdin=case)[1])[0]["result"] == "first"
+    [told] = rows(tablectl("cards", "compare", "--literal-c", "--batch", "-", stdin=case)[1])
+    assert (told["result"], told["literal_c"]) == ("first", True)
+    [told] = rows(tablectl("cards", "compare", "--batch", "-", stdin=case)[1])
+    assert (told["result"], "literal_c" in told) == ("second", False)
+    for command, words in (("rank", ["2S", "2H", "2D", "AS", "AH"]), ("order", ["2S,2H,2D,AS,AH"])):
+        assert "for study, not for play" in tablectl("cards", command, "--literal-c", *words)[1]
+        assert "for study" not in tablectl("cards", command, *words)[1]
     assert tablectl("cards", "compare", *["2S"] * 5, *["KS"] * 4)[0] == 2
     code, out, _err = tablectl("cards", "order", "2S,2S,3H,4D,5C", "AS,KS,QS,JS,9H", "AH,KH,QH,JH,9S", "--json")
     assert [row["place"] for row in json.loads(out)["hands"]] == [1, 2, 2]

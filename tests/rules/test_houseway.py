@@ -186,6 +186,14 @@ LAST = {"rule": "last", "text": "otherwise", "prefer": ["low"]}
         ({"rules": [{**LAST, "if": {"high": {"tiles": [["7-7"]]}}}]}, "there is no tile '7-7'"),
         ({"rules": [{**LAST, "if": {"high": {"tiles": [[13]]}}}]}, "tiles is 13"),
         ({"rules": [{**LAST, "if": {"high": {"at_least": [9, "1-2"], "kinds": []}}}]}, "kinds is an empty list"),
+        (
+            {"rules": [{**LAST, "if": {"high": {"at_least": [9, "6-6", "1-1"]}}}]},
+            "rule 1, if, high: at_least is a value and, if need be, a best tile",
+        ),
+        (
+            {"rules": [{**LAST, "if": {"high": {"at_least": [9, "nine"]}}}]},
+            "mine.json, rule 1, if, high: at_least: 'nine' can be 3-6 or 4-5",
+        ),
         ({"rules": [{**LAST, "text": 5}]}, "rule and text must be texts"),
         ({"name": 5}, "name must be a text"),
         ({"complete": "yes"}, "complete must be true or false"),

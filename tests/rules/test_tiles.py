@@ -9,7 +9,7 @@ import pytest
 
 from dragoneye.errors import BadInput
 from dragoneye.rules import packs
-from host_tools.rules import make_tile_ranks, tile_names, tiles
+from host_tools.rules import make_tile_ranks, tile_names, tile_table, tiles
 from host_tools.rules.tiles import Hands, Tile
 
 DECK = tiles.deck()
@@ -188,6 +188,16 @@ def test_no_hand_has_more_tiles_than_a_set() -> None:
 
 WIN = Hands(hand("6-6 6-6"), hand("5-6 1-3"))
 BEATEN = Hands(hand("1-1 3-6"), hand("4-6 2-2"))
+
+
+def test_a_low_hand_that_is_the_better_one_is_not_settled() -> None:
+    fouled = Hands(hand("4-6 5-5"), hand("6-6 6-6"))
+    said = "the low hand 6-6 6-6 is better than the high hand 4-6 5-5"
+    for player, bank, who in ((fouled, BEATEN, "player"), (BEATEN, fouled, "bank")):
+        with pytest.raises(BadInput, match=f"{who}: {said}"):
+            tiles.settle(player, bank, 100, packs.load("nj"))
+    with pytest.raises(BadInput, match=f"deal position 3: {said}"):
+        tile_table.settle([tile_table.Player(3, fouled, 100)], BEATEN, packs.load("nj"), banks=[0])
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,8 @@ def test_an_operators_pack_changes_values_and_keeps_the_sources_of_the_rest(tmp_
         ({"pays_bonus_other": [[1, 2], "x"]}, "three whole numbers"),
         ({"colour": ["red", "x"]}, 'no value is named "colour"'),
         ({"positions": 7}, 'positions must be [value, "source"]'),
-        ({"positions": [7, " "]}, "positions has an empty source; needed: where its value comes from"),
+        ({"positions": [7, " "]}, 'the source of positions is " "; needed: where its value comes from'),
+        ({"positions": [7, "x\x1b[31m"]}, "the source of positions is "),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_allowed(tmp_path: Path, values: dict[str, object], said: str) -> None:
@@ -60,6 +61,34 @@ def test_a_wrong_value_is_named_with_what_is_allowed(tmp_path: Path, values: dic
     with pytest.raises(BadInput) as raised:
         packs.load(str(path))
     assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"name": ""}, 'name is ""; allowed: a text without control characters'),
+        ({"title": 5}, "title is 5; allowed: a text"),
+        ({"title": None}, "title is null; allowed: a text"),
+        ({"title": "a\x1b]0;b\x07"}, "title is "),
+        ({"vaules": {}}, 'there is no "vaules"; allowed: name, title, base, values'),
+    ],
+)
+def test_what_a_pack_says_of_itself_is_checked(tmp_path: Path, changes: dict[str, object], said: str) -> None:
+    path = tmp_path / "house.json"
+    path.write_text(json.dumps({"name": "house", "base": "nj", "values": {}, **changes}))
+    with pytest.raises(BadInput) as raised:
+        packs.load(str(path))
+    assert said in str(raised.value)
+    assert "\x1b" not in str(raised.value)
+
+
+def test_a_value_that_is_there_twice_is_refused_and_a_mark_of_the_editor_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "house.json"
+    path.write_text('{"name": "a", "base": "nj", "values": {"positions": [8, "x"], "positions": [6, "x"]}}')
+    with pytest.raises(BadInput, match=r'house\.json: "positions" is there twice'):
+        packs.load(str(path))
+    path.write_bytes(b"\xef\xbb\xbf" + b'{"name": "a", "base": "nj", "values": {}}')
+    assert packs.load(str(path)).name == "a"
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", '{"name": "a"}', '{"name": "a", "values": {}}', "\x00\xff"])

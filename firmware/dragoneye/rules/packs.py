@@ -5,7 +5,7 @@ pack, or nothing) and changes values. `common` holds what the packs share and is
 """
 
 from dragoneye.errors import BadInput
-from dragoneye.text import load_json, show
+from dragoneye.text import is_text, load_json, show
 
 WAGERS = ("match", "even", "odd", "double", "triple", "bonus")
 NAMES = ("nj", "pr", "ca")
@@ -125,6 +125,13 @@ def from_dict(data, where="rule pack", _depth=0):
     """Build a Pack from a parsed file. Raises BadInput naming `where`."""
     if not isinstance(data, dict) or not isinstance(data.get("values"), dict) or not isinstance(data.get("name"), str):
         raise BadInput('%s: not a rule pack; it needs "name", "values" and, to start from another, "base"' % where)
+    for key in data:
+        if key not in ("name", "title", "base", "values"):
+            raise BadInput("%s: there is no %s; allowed: name, title, base, values" % (where, show(key)))
+    for key in ("name", "title"):
+        given = data.get(key, data["name"])
+        if not isinstance(given, str) or not given.strip() or not is_text(given):
+            raise BadInput("%s: %s is %s; allowed: a text without control characters" % (where, key, show(given)))
     values = {}
     sources = {}
     base = data.get("base")
@@ -138,8 +145,10 @@ def from_dict(data, where="rule pack", _depth=0):
         row = data["values"][key]
         if not isinstance(row, list) or len(row) != 2 or not isinstance(row[1], str):
             raise BadInput('%s: %s must be [value, "source"]' % (where, key))
-        if not row[1].strip():
-            raise BadInput("%s: %s has an empty source; needed: where its value comes from" % (where, key))
+        if not row[1].strip() or not is_text(row[1]):
+            raise BadInput(
+                "%s: the source of %s is %s; needed: where its value comes from" % (where, key, show(row[1]))
+            )
         values[key] = check_value(key, row[0])
         sources[key] = row[1]
     return Pack(data["name"], data.get("title", data["name"]), values, sources)
@@ -163,6 +172,8 @@ def _resolve(name, where, depth):
         data = load_json(path)
     except OSError:
         raise BadInput("rule pack %s: the file cannot be read" % path)
+    except BadInput as error:
+        raise BadInput("rule pack %s: %s" % (path, error))
     except (ValueError, RuntimeError):
         # RuntimeError: nested deeper than the stack.
         raise BadInput("rule pack %s: the file is not JSON" % path)
