@@ -10,7 +10,7 @@ _CPYTHON = sys.implementation.name == "cpython"
 # MicroPython passes what is not ASCII through, and has no such option.
 _RAW = {"ensure_ascii": False} if _CPYTHON else {}
 # Some editors begin a file with a byte order mark.
-_UTF8 = {"encoding": "utf-8-sig"} if _CPYTHON else {}
+_UTF8 = "utf-8-sig" if _CPYTHON else "utf-8"
 
 
 def dumps(value):
@@ -64,7 +64,7 @@ def load_json(path):
     A frozen firmware has no files: its data is what /manifest.py has made of them, by path from the package on.
     """
     try:
-        file = open(path, **_UTF8)  # noqa: SIM115
+        file = open(path, encoding=_UTF8)  # noqa: SIM115
     except OSError:
         try:
             # Made when an image is built, so no module here has that name.
