@@ -125,9 +125,6 @@ def from_dict(data, where="rule pack", _depth=0):
     """Build a Pack from a parsed file. Raises BadInput naming `where`."""
     if not isinstance(data, dict) or not isinstance(data.get("values"), dict) or not isinstance(data.get("name"), str):
         raise BadInput('%s: not a rule pack; it needs "name", "values" and, to start from another, "base"' % where)
-    for key in data:
-        if key not in ("name", "title", "base", "values"):
-            raise BadInput("%s: there is no %s; allowed: name, title, base, values" % (where, show(key)))
     for key in ("name", "title"):
         given = data.get(key, data["name"])
         if not isinstance(given, str) or not given.strip() or not is_text(given):
@@ -177,6 +174,9 @@ def _resolve(name, where, depth):
     except (ValueError, RuntimeError):
         # RuntimeError: nested deeper than the stack.
         raise BadInput("rule pack %s: the file is not JSON" % path)
+    for key in data if isinstance(data, dict) else ():
+        if key not in ("name", "title", "base", "values"):
+            raise BadInput("%s: there is no %s; allowed: name, title, base, values" % (path, show(key)))
     return from_dict(data, path, depth)
 
 
