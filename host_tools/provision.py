@@ -27,9 +27,11 @@ INSTANT = {
 def build_hash(folder: Path = FIRMWARE) -> str:
     """The first 16 hex digits of SHA-256 over the firmware's files: paths and contents, in order of path."""
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
+    for name in sorted(files):
+        path = files[name]
         if path.suffix in (".py", ".json") and "__pycache__" not in path.parts:
-            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
+            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 

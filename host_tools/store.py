@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import (
     URL,
+    BigInteger,
     Engine,
     ForeignKeyConstraint,
     Index,
@@ -84,6 +85,10 @@ class Base(DeclarativeBase):
     """The tables of the database."""
 
 
+# Milliseconds of months, and cents of the highest stakes; SQLite's integers are as long as need be.
+_LONG = BigInteger().with_variant(Integer, "sqlite")
+
+
 def _whole(name: str, value: object) -> object:
     """A value for a column of whole numbers: SQLite would take anything. Raises TypeError."""
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
@@ -104,7 +109,7 @@ class Event(Base):
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
     kind: Mapped[str] = mapped_column(String(16))
     boot: Mapped[int]
-    ticks: Mapped[int]
+    ticks: Mapped[int] = mapped_column(_LONG)
     round: Mapped[int | None]
     utc: Mapped[str] = mapped_column(String(32))
     body: Mapped[str] = mapped_column(Text)
@@ -158,7 +163,7 @@ class Round(Base):
     dice: Mapped[str | None] = mapped_column(String(8))
     eye: Mapped[int | None]
     total: Mapped[int | None]
-    net: Mapped[int | None]
+    net: Mapped[int | None] = mapped_column(_LONG)
     manual: Mapped[str | None] = mapped_column(String(80))
     result: Mapped[str | None] = mapped_column(Text)
     tiles: Mapped[str | None] = mapped_column(Text)
@@ -433,7 +438,8 @@ class Store:
                 .order_by(Event.id.desc())
                 .limit(1)
             ).one_or_none()
-            streak = Streak().as_dict()
+            pruned = _pruned(session, uid)
+            streak = Streak().as_dict() if pruned is None else pruned["state"]["streak"]
             if newest is not None:
                 data = _parsed(newest.body, f"event {newest.id} of table {uid}")["d"]
                 streak = data["state"]["streak"] if newest.kind == "restart" else data["streak"]
@@ -868,10 +874,7 @@ class Store:
         end = min(end, *(event - 1 for event in (begun, still_open, last_round) if event is not None))
         if end < first:
             return None
-        before = session.scalars(
-            select(Pruning).where(Pruning.uid == uid).order_by(Pruning.last.desc()).limit(1)
-        ).one_or_none()
-        known = _parsed(before.state, "pruning") if before else {"state": initial(), "boot": {}}
+        known = _pruned(session, uid) or {"state": initial(), "boot": {}}
         query = select(Event.id, Event.body, Event.link).where(Event.uid == uid, Event.id <= end).order_by(Event.id)
         hashed = GENESIS
         for number, body, link in session.execute(query.execution_options(yield_per=_BATCH)):
@@ -970,7 +973,24 @@ def _pack_hash(session: Session, uid: str, event: int) -> str:
         .order_by(Event.id.desc())
         .limit(1)
     )
-    return "" if boot is None else str(_parsed(boot, f"a start of table {uid}")["d"].get("pack_hash", ""))
+    if boot is not None:
+        return str(_parsed(boot, f"a start of table {uid}")["d"].get("pack_hash", ""))
+    pruned = _pruned(session, uid)
+    return "" if pruned is None else str(pruned["boot"].get("pack_hash", ""))
+
+
+def _pruned(session: Session, uid: str) -> Message | None:
+    """{"state", "boot"} as the last pruning left them, or None where nothing was removed."""
+    row = session.scalars(
+        select(Pruning).where(Pruning.uid == uid).order_by(Pruning.last.desc()).limit(1)
+    ).one_or_none()
+    if row is None:
+        return None
+    what = f"pruning {row.last} of table {uid}"
+    value = _parsed(row.state, what)
+    if not all(isinstance(value.get(name), dict) for name in ("state", "boot")) or "streak" not in value["state"]:
+        raise StoreError(_("{what} is damaged in the database; restore a copy").format(what=what))
+    return value
 
 
 # How a record says that other dice are on the table (dragoneye.round, request `changed`).

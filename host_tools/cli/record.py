@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +37,14 @@ from host_tools.store import KEPT_DAYS, STATUSES, Search, Store, utc_text
 table_option = click.option("--table", "uid", help="The table's unique id, when the record has several.")
 
 
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
 class Moment(click.ParamType[str]):
     """A date, or a date with a time, in UTC unless it says otherwise; as the record holds it.
 
@@ -50,10 +58,11 @@ class Moment(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
-            moment = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+            text = str(value).replace("Z", "+00:00")
+            moment = datetime.fromisoformat(text)
             if moment.tzinfo is None:
                 moment = moment.replace(tzinfo=timezone.utc)
-            if self._ends and len(str(value)) == 10:
+            if self._ends and _is_date(text):
                 moment += timedelta(days=1)
             return utc_text(moment)
         except (ValueError, OverflowError):

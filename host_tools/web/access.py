@@ -56,28 +56,46 @@ def role_name(role: str) -> str:
     return {DEALER: _("dealer"), SUPERVISOR: _("supervisor"), TECHNICIAN: _("technician")}[role]
 
 
+Stamp = tuple[int, int, int] | None
+
+
+def _stamp(path: Path) -> Stamp:
+    """What changes when a file is written anew; None where there is none."""
+    try:
+        told = path.stat()
+    except OSError:
+        return None
+    return told.st_ino, told.st_mtime_ns, told.st_mode
+
+
 class Pins:
     """The PINs' hashes and the secret that signs sessions, in a file that only its owner may read.
 
-    Raises PinError when the file is there and is none of ours, or others may read it.
+    What another program writes there counts at once. Raises PinError when the file is there and is none of ours, or
+    others may read it; where that comes later, nobody is let in.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._read(_stamp(path))
+
+    def _read(self, stamp: Stamp) -> None:
+        path = self.path
+        self._stamp = stamp
         self._roles: dict[str, dict[str, str]] = {}
-        self.secret = secrets.token_bytes(32)
+        self._secret = secrets.token_bytes(32)
         try:
             if private.others_may_read(path):
                 mode = path.stat().st_mode & 0o777
                 words = _("{path}: others may read it (mode {mode:04o}); nothing is taken from it: chmod 600 {path}")
                 raise PinError(words.format(path=path, mode=mode))
             data = json.loads(path.read_text(encoding="utf-8"))
-            self.secret = bytes.fromhex(data["secret"])
-            self._roles = {role: dict(data["roles"][role]) for role in ROLES if role in data["roles"]}
-            for one in self._roles.values():
+            secret = bytes.fromhex(data["secret"])
+            roles = {role: dict(data["roles"][role]) for role in ROLES if role in data["roles"]}
+            for one in roles.values():
                 bytes.fromhex(one["salt"]), bytes.fromhex(one["hash"])
         except FileNotFoundError:
-            pass
+            return
         except PinError:
             raise
         except OSError as error:
@@ -86,10 +104,25 @@ class Pins:
             raise PinError(
                 _("{path}: this is no file of PINs; move it away and set them anew").format(path=path)
             ) from None
+        self._secret, self._roles = secret, roles
+
+    def _look(self) -> None:
+        """Read the file again where it is another one, or gone."""
+        stamp = _stamp(self.path)
+        if stamp != self._stamp:
+            with suppress(PinError):
+                self._read(stamp)
+
+    @property
+    def secret(self) -> bytes:
+        """What sessions are signed with."""
+        self._look()
+        return self._secret
 
     @property
     def roles(self) -> tuple[str, ...]:
         """The roles that have a PIN."""
+        self._look()
         return tuple(role for role in ROLES if role in self._roles)
 
     def set(self, role: str, pin: str) -> None:
@@ -105,14 +138,16 @@ class Pins:
                 raise PinError(_("another role has this PIN already; choose a different one"))
         salt = secrets.token_bytes(16)
         self._roles[role] = {"salt": salt.hex(), "hash": _hash(pin, salt).hex()}
-        text = json.dumps({"secret": self.secret.hex(), "roles": self._roles}, indent=1) + "\n"
+        text = json.dumps({"secret": self._secret.hex(), "roles": self._roles}, indent=1) + "\n"
         try:
             private.write(self.path, text)
         except OSError as error:
             raise PinError(f"{self.path}: {error.strerror}") from None
+        self._stamp = _stamp(self.path)
 
     def check(self, role: str, pin: str) -> bool:
         """Whether it is the role's PIN; takes as long for a role without one."""
+        self._look()
         known = self._roles.get(role)
         salt = bytes.fromhex(known["salt"]) if known else b"none"
         found = _hash(pin[: PIN_MAX + 1], salt)
@@ -120,6 +155,7 @@ class Pins:
 
     def mark(self, role: str) -> str:
         """What changes when a role's PIN does."""
+        self._look()
         return self._roles.get(role, {}).get("hash", "")
 
 

@@ -34,14 +34,14 @@ BETS = {2: {"match": 500, "odd": 100}, 4: {"even": 300, "bonus": 200}}
 
 
 class Fixed(random.Random):
-    """Dice that fall as DICE tells."""
+    """Dice that fall as DICE tells, then sixes."""
 
     def __init__(self) -> None:
         super().__init__()
         self._values = [value for dice in DICE.values() for value in dice]
 
     def randint(self, a: int, b: int) -> int:
-        return self._values.pop(0)
+        return self._values.pop(0) if self._values else b
 
 
 @pytest.fixture
@@ -144,6 +144,26 @@ def test_corrections_count_and_the_original_stays(played: tuple[Device, Store]) 
     assert nets(store) == [-500 + 100 * parity[0] - 300 * parity[0] - 200, 0, -500 + 100 * parity[1] - 200]
     done = checked(store)
     assert (done.findings, done.corrections) == ([], 4)
+
+
+def test_what_was_pruned_is_still_known(
+    played: tuple[Device, Store], board: lossy.Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device, store = played
+    streak = store.history(UID)["streak"]
+    device.request("open", shaker=2)
+    device.request("void", reason="enough")
+    device.wait_stored()
+    monkeypatch.setattr(store, "_clock", lambda: "2099-01-01T00:00:00.000+00:00")
+    [removed] = store.prune(90)
+    assert (removed["first"], removed["rounds"]) == (1, 3)
+    # The void round that is left tells of no streak.
+    assert store.history(UID)["streak"] == streak
+    found = dealer.Dealer(device, NJ, lossy.MemoryLid(board)).play(dealer.Plan(2, BETS, {}, []))
+    device.wait_stored()
+    corrected = dealer.correct(device, store, found, "camera 4", dice=[2, 2, 2])["corrected"]
+    # By the rule pack that a start told which is gone by now.
+    assert corrected["result"]["dice"] == [2, 2, 2]
 
 
 def test_what_cannot_be_corrected_is_refused(played: tuple[Device, Store], board: lossy.Board) -> None:

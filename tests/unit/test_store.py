@@ -403,6 +403,19 @@ def test_two_processes_write_the_same_events_at_once(path: Path, writer: Writer,
     assert [one["round"] for one in store.rounds(UID, 100)] == list(range(1, 41))
 
 
+def check_long_numbers(store: Store) -> None:
+    """After 24.9 days a table's milliseconds, and at the highest stakes a round's net, have more than 31 bits."""
+    settled = {"shaker": 1, "dice": [3, 3, 3], "eye": 0, "total": 9, "net": -(2**40), "manual": None, "rows": []}
+    records = [record(1, "opened", round=1, shaker=1), dict(record(2, "settled", round=1, **settled), t=2**31)]
+    assert take_all(store, chained(records)) == [True, True]
+    assert store.round(1, UID)["result"]["net"] == -(2**40)
+    assert [event["t"] for event in store.events(UID)] == [10, 2**31]
+
+
+def test_a_table_that_runs_for_months_and_the_highest_stakes(open_store: OpenStore) -> None:
+    check_long_numbers(open_store())
+
+
 def test_tables_of_one_process_wait_for_one_another(path: Path) -> None:
     # Without patience whoever met another's lock would be refused.
     store = Store(path, patience_s=0)

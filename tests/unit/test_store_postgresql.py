@@ -21,7 +21,7 @@ from tests.synthetic import history
 from tests.unit.conftest import Tablectl
 from tests.unit.tables import Desk
 from tests.unit.test_migrations import BEFORE, ROUNDS_BEFORE, rows_of
-from tests.unit.test_store import UID, WRITER, Record, many, take_all, told
+from tests.unit.test_store import UID, WRITER, Record, check_long_numbers, many, take_all, told
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,12 @@ def test_rounds_follow_and_nothing_is_doubled(url: str, played: list[Record]) ->
     assert store.last(UID) == (len(played), 3)
     assert [one["round"] for one in store.stream(Search(uid=UID))] == [1, 2, 3]
     assert audit(store, [load("nj")]).findings == []
+    store.close()
+
+
+def test_a_table_that_runs_for_months_and_the_highest_stakes(url: str) -> None:
+    store = Store(url)
+    check_long_numbers(store)
     store.close()
 
 

@@ -270,6 +270,28 @@ def test_sessions_end(tmp_path: Path) -> None:
     assert sessions.find(other) is not None
 
 
+def test_what_another_program_does_to_the_pins_counts_at_once(tmp_path: Path) -> None:
+    pins = Pins(tmp_path / "pins.json")
+    pins.set("dealer", "2468")
+    pins.set("supervisor", "1357")
+    sessions = Sessions(pins)
+    dealers, supervisors = sessions.begin("dealer"), sessions.begin("supervisor")
+    Pins(pins.path).set("dealer", "8642")
+    assert (pins.check("dealer", "2468"), pins.check("dealer", "8642")) == (False, True)
+    assert sessions.find(dealers) is None
+    assert sessions.find(supervisors) is not None
+    # One's own change keeps the other's.
+    pins.set("supervisor", "7531")
+    assert Pins(pins.path).check("dealer", "8642")
+    dealers = sessions.begin("dealer")
+    pins.path.chmod(0o644)
+    assert (pins.roles, sessions.find(dealers), pins.check("dealer", "8642")) == ((), None, False)
+    pins.path.chmod(0o600)
+    assert sessions.find(dealers) is not None
+    pins.path.unlink()
+    assert (pins.roles, sessions.find(dealers), pins.check("dealer", "8642")) == ((), None, False)
+
+
 def test_a_log_out_ends_the_session(shared: Served) -> None:
     desk = dealer(shared)
     assert desk.post("/dealer/logout", {}).status == 200
