@@ -5,6 +5,7 @@ A `Transport` moves bytes and knows the time; `SerialTransport` is a real port, 
 
 from __future__ import annotations
 
+import errno
 import secrets
 import sys
 import time
@@ -133,11 +134,13 @@ class SerialTransport:
 def _why_not(port: str, error: Exception) -> str:
     number = getattr(error, "errno", None)
     text = str(error)
-    if number in (11, 16) or "exclusively lock" in text or "busy" in text.lower():
+    # Windows lets one program at a time open a port, and says no more than that it denies it.
+    denied = sys.platform == "win32" and "PermissionError" in text
+    if number in (errno.EAGAIN, errno.EBUSY) or denied or "exclusively lock" in text or "busy" in text.lower():
         return _("{port}: the port is busy; another program holds it").format(port=port)
-    if number == 13:
+    if number == errno.EACCES:
         return _("{port}: no permission to open the port; add yourself to its group, often dialout").format(port=port)
-    if number in (2, 6) or "FileNotFoundError" in text or "No such file" in text:
+    if number in (errno.ENOENT, errno.ENXIO) or "FileNotFoundError" in text or "No such file" in text:
         return _("{port}: there is no such port; `tablectl ports` lists those that exist").format(port=port)
     return _("{port}: cannot be opened as a serial port ({error})").format(port=port, error=error)
 

@@ -1005,8 +1005,9 @@ def _dice_set(session: Session, uid: str) -> int:
 def _user() -> str:
     try:
         return getpass.getuser()[:80]
-    except (KeyError, OSError):
-        return str(os.getuid())
+    except (KeyError, OSError, ImportError):
+        # No name in the environment, and none for this user in the system.
+        return str(os.getuid()) if hasattr(os, "getuid") else "?"
 
 
 def _unsound(path: Path | str, error: object) -> str:

@@ -364,7 +364,7 @@ def edit(file: Path | None, port: str | None, as_json: bool) -> None:
     handle, name = tempfile.mkstemp(prefix="table-", suffix=".toml")
     os.close(handle)
     draft = Path(name)
-    draft.write_text(text, encoding="utf-8")
+    draft.write_text(text, encoding="utf-8", newline="\n")
     try:
         code = subprocess.run([*command, name], check=False).returncode
     except OSError as error:

@@ -172,6 +172,9 @@ class Hub:
         The future raises what it raises, NotLinked when the table does not answer, Unknown when it broke off.
         """
         future: Future[T] = Future()
+        if self._ending.is_set():
+            future.set_exception(NotLinked(_("the server is ending")))
+            return future
         self._jobs.put((do, copy_context(), future))
         return future
 

@@ -15,7 +15,7 @@ from host_tools.audit import audit
 from host_tools.device import Device
 from host_tools.link import SerialTransport
 from host_tools.store import StoreError
-from host_tools.web.hub import Recorder
+from host_tools.web.hub import NotLinked, Recorder
 from tests.virtual import LONG, until
 from tests.web.conftest import Client, Served
 
@@ -223,3 +223,9 @@ def test_a_port_that_another_program_took_meanwhile_is_told(served: Served) -> N
     assert desk.do("open", key="held-by-another", shaker=1).status == 200
     served.all_stored()
     assert len(served.store.rounds()) == 1
+
+
+def test_what_is_asked_of_a_hub_that_has_ended_is_refused(served: Served) -> None:
+    served.hub.stop()
+    with pytest.raises(NotLinked, match="the server is ending"):
+        served.hub.ask(lambda device: device.uid).result(LONG)
