@@ -993,7 +993,7 @@ def _pruned(session: Session, uid: str) -> Message | None:
     return value
 
 
-# How a record says that other dice are on the table (dragoneye.round, request `changed`).
+# How a record says that other dice are on the table (dragoneye.service, request `changed`).
 DICE_CHANGED = "dice changed"
 
 
