@@ -144,7 +144,7 @@ def test_a_spanish_name_types_the_tile_that_it_names() -> None:
         (("tiles", "table", "{"), "CASE no es JSON: vea la columna 2"),
         (("tiles", "rank", "--helpp"), "No hay una opción '--helpp'"),
         (("seats", "--help"), "Posición de reparto de la mano muerta"),
-        (("--help",), "La mesa del ojo de dragón"),
+        (("--help",), "La mesa del ojo del dragón"),
     ],
 )
 def test_commands_in_spanish_and_again_in_english(tablectl: Run, args: tuple[str, ...], said: str) -> None:
