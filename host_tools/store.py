@@ -47,7 +47,7 @@ from dragoneye.rules.packs import Pack
 from dragoneye.rules.streak import Streak
 from dragoneye.text import dumps, show
 from host_tools import corrections, migrations
-from host_tools.i18n import _
+from host_tools.i18n import _, pgettext
 
 Message = dict[str, Any]
 
@@ -589,7 +589,11 @@ class Store:
         elif row.status != "open":
             raise StoreError(
                 _("table {uid}: round {number} is {status} already; event {id} says {kind}").format(
-                    uid=uid, number=number, status=row.status, id=record_id, kind=kind
+                    uid=uid,
+                    number=number,
+                    status=pgettext("round", row.status),
+                    id=record_id,
+                    kind=pgettext("record", kind),
                 )
             )
         if kind == "void":

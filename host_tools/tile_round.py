@@ -39,7 +39,7 @@ def settle(stored: Message, case: Any, pack: Pack, house_way: str = "foxwoods") 
     played: dict[int, tile_table.Player] = {}
     for row in parts["players"]:
         player = fields(row, ("position", "stake", "hands"), (), _("a player"))
-        position = whole(player["position"], 1, pack["positions"] - 1, _("position"))
+        position = whole(player["position"], 1, pack["positions"] - 1, "position")
         what = _("position {position}").format(position=position)
         if position in played:
             raise BadInput(_("{what} is there twice").format(what=what))

@@ -22,7 +22,7 @@ from host_tools.cli.output import console, json_option, print_json
 from host_tools.cli.packs import pack_option
 from host_tools.dealer import Dealer, VirtualLid, plan_round
 from host_tools.device import Device
-from host_tools.i18n import _
+from host_tools.i18n import _, ngettext
 from host_tools.store import default_path
 
 # The demo's own table, so that its record is never taken for a real one's.
@@ -79,7 +79,7 @@ def demo(rounds: int, seed: int, pack: str, db: Path | str | None, as_json: bool
                 hello = device.table
                 out.print(
                     _("Table {uid}: firmware {fw} ({build}) on MicroPython {micropython}, rule pack {pack}").format(
-                        pack=chosen.title, **{key: hello[key] for key in ("uid", "fw", "build", "micropython")}
+                        pack=_(chosen.title), **{key: hello[key] for key in ("uid", "fw", "build", "micropython")}
                     )
                 )
             net = 0
@@ -110,9 +110,11 @@ def demo(rounds: int, seed: int, pack: str, db: Path | str | None, as_json: bool
                 )
             else:
                 out.print(
-                    _("{rounds} rounds in {seconds:.1f} s; the table's net is {net}.").format(
-                        rounds=rounds, seconds=seconds, net=signed(net)
-                    )
+                    ngettext(
+                        "{rounds} round in {seconds:.1f} s; the table's net is {net}.",
+                        "{rounds} rounds in {seconds:.1f} s; the table's net is {net}.",
+                        rounds,
+                    ).format(rounds=rounds, seconds=seconds, net=signed(net))
                 )
                 named = f" --db {store.path}"
                 if len(store.tables()) > 1:

@@ -12,7 +12,7 @@ from host_tools import keys as work
 from host_tools import private
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.cli.tables import port_option
-from host_tools.i18n import _
+from host_tools.i18n import _, ngettext
 from host_tools.link import Message
 
 # What reads as a table's unique id.
@@ -225,4 +225,8 @@ def forget(uid: str, key_id: str | None, yes: bool, as_json: bool) -> None:
     if as_json:
         print_json({"table": uid, "forgotten": count})
         return
-    console().print(_("table {uid}: {count} sets of keys were forgotten").format(uid=uid, count=count))
+    console().print(
+        ngettext(
+            "table {uid}: {count} set of keys was forgotten", "table {uid}: {count} sets of keys were forgotten", count
+        ).format(uid=uid, count=count)
+    )

@@ -30,7 +30,7 @@ from host_tools.cli.packs import pack_option
 from host_tools.cli.tables import parse_request, port_option
 from host_tools.cli.tiles import house_way_option
 from host_tools.device import Device
-from host_tools.i18n import _
+from host_tools.i18n import _, ngettext, pgettext
 from host_tools.link import Link, SerialTransport
 from host_tools.store import KEPT_DAYS, STATUSES, Search, Store, utc_text
 
@@ -208,17 +208,17 @@ def rounds(
         _("corrected"),
     )
     for stored in found:
-        result = stored.get("result")
+        result, status = stored.get("result"), stored["status"]
         rows.add_row(
             str(stored["round"]),
             stored["utc"][:19].replace("T", " "),
             stored["table"],
-            call.dice_text(result["dice"], result["eye"]) if result else stored["status"],
+            call.dice_text(result["dice"], result["eye"]) if result else pgettext("round", status),
             str(result["total"]) if result else "",
             call.who(stored["shaker"]),
             str(stored["voids"] or ""),
             call.signed(call.house_net(corrections.standing(stored) or result, stored.get("tiles"))) if result else "",
-            corrections.kinds(stored),
+            " ".join(pgettext("round", kind) for kind in corrections.kinds(stored).split()),
         )
     console().print(rows)
 
@@ -407,14 +407,15 @@ def audit(
         print_json(done.as_dict())
     else:
         click.echo(
-            _(
-                "{tables} tables, {events} events, {rounds} rounds, {settlements} settlements, {hands} tile hands"
-            ).format(
-                tables=told_number(done.tables),
-                events=told_number(done.events),
-                rounds=told_number(done.rounds),
-                settlements=told_number(done.settlements),
-                hands=told_number(done.tile_hands),
+            ", ".join(
+                words.format(count=told_number(count))
+                for words, count in (
+                    (ngettext("{count} table", "{count} tables", done.tables), done.tables),
+                    (ngettext("{count} event", "{count} events", done.events), done.events),
+                    (ngettext("{count} round", "{count} rounds", done.rounds), done.rounds),
+                    (ngettext("{count} settlement", "{count} settlements", done.settlements), done.settlements),
+                    (ngettext("{count} tile hand", "{count} tile hands", done.tile_hands), done.tile_hands),
+                )
             )
         )
         for proof in done.proofs:

@@ -21,7 +21,7 @@ from host_tools.cli.numbers import decimal, money, number, percent
 from host_tools.cli.output import json_option, print_json
 from host_tools.cli.record import Asked, Moment, heads_of, progress, search_for, set_name, table_option
 from host_tools.codes import FAULTS, VOIDS
-from host_tools.i18n import _, controller
+from host_tools.i18n import _, controller, pgettext
 from host_tools.store import Search, Store
 
 Figures = dict[str, Any]
@@ -260,7 +260,7 @@ def _noted(figures: Figures) -> list[Block]:
             _time(one["cleared"]) or _("still stands"),
             one["code"],
             _fault_words(one["code"]),
-            one["detail"],
+            controller(one["detail"]),
         )
         for one in figures["faults"]
     ]
@@ -271,7 +271,7 @@ def _noted(figures: Figures) -> list[Block]:
     changes = [(_time(one["utc"]), controller(one["what"])) for one in figures["changes"]]
     corrected = [(_time(one["utc"]), number(one["round"]), _correction(one)) for one in figures["corrections"]]
     starts = [(_time(one["utc"]), number(one["boot"]), str(one["cause"] or "")) for one in figures["starts"]]
-    doors = [(which, number(count)) for which, count in figures["doors"].items()]
+    doors = [(pgettext("door", which), number(count)) for which, count in figures["doors"].items()]
     return [
         *_list(_("Void rolls"), voids, (_("reason"), _("what it means"), _("times")), frozenset((0, 1))),
         *_list(_("Results entered by hand"), manual, (_("UTC"), _("round"), _("dice"), _("why")), frozenset((0, 3))),

@@ -27,11 +27,12 @@ from dragoneye.text import show
 from host_tools import codes, diceset, faults, provision
 from host_tools.cli import call
 from host_tools.cli.common import db_option, open_store, play_one
+from host_tools.cli.numbers import money
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.cli.packs import pack_option
 from host_tools.dealer import Dealer, HumanLid, Lid, VirtualLid, plan_round
 from host_tools.device import Device
-from host_tools.i18n import _, controller
+from host_tools.i18n import _, controller, pgettext
 from host_tools.link import LinkClosed, Refused, SessionLost
 from host_tools.store import Store
 
@@ -62,7 +63,7 @@ def ports(as_json: bool) -> None:
     if not found:
         console().print(_("no serial port is there; `tablectl virtual --dir FOLDER` makes one without hardware"))
         return
-    rows = table(_("port"), _("serial number"), _("USB"), _("is"))
+    rows = table(_("port"), _("serial number"), _("USB"), _("description"))
     for port in found:
         rows.add_row(*[str(value or "") for value in port.values()])
     console().print(rows)
@@ -89,7 +90,7 @@ def describe(kind: str, data: Message) -> str:
         if data["round"]:
             words += _(" · round {round}, {who} shakes").format(round=data["round"], who=call.who(data["shaker"]))
         if data["bets_open"]:
-            words += _(" · bets open, the table could owe {cents} cents").format(cents=data["liability"])
+            words += _(" · bets open, the table could owe {sum}").format(sum=money(data["liability"]))
         if data["streak"]["count"]:
             words += _(" · triples in a row: {count}").format(count=data["streak"]["count"])
         if data["lid_open"]:
@@ -99,7 +100,19 @@ def describe(kind: str, data: Message) -> str:
         return faults.told_record(data)
     if kind == "test":
         return _("test mode was entered") if data["set"] else _("test mode was left")
-    return f"{kind}: " + ", ".join(f"{key} {json.dumps(data[key])}" for key in sorted(data) if data[key] is not None)
+    told = (f"{pgettext('record', key)} {_told(kind, key, data[key])}" for key in sorted(data) if data[key] is not None)
+    return f"{pgettext('record', kind)}: {', '.join(told)}"
+
+
+def _told(kind: str, key: str, value: Any) -> str:
+    """A value of a record's data: JSON, and what the controller said itself in the chosen language."""
+    if isinstance(value, bool):
+        return _("true") if value else _("false")
+    if kind == "door" and key == "which":
+        value = pgettext("door", value)
+    elif kind == "streak" and key == "why":
+        value = controller(value)
+    return json.dumps(value, ensure_ascii=False)
 
 
 class Teller:

@@ -448,7 +448,7 @@ def settle(player: Hands, bank: Hands, stake: int, pack: Pack) -> Settlement:
     >>> settle(one, two, 10_000, packs.load("nj"))
     Settlement(result='win', net=9500, commission=500, high='higher', low='higher')
     """
-    whole(stake, 1, pack["stake_max"], _("stake"))
+    whole(stake, 1, pack["stake_max"], "stake")
     one_set((*player.high, *player.low, *bank.high, *bank.low))
     check_setting(player, _("player"), pack["zero_rule"])
     check_setting(bank, _("bank"), pack["zero_rule"])
