@@ -113,7 +113,7 @@ def test_one_english_text_has_a_translation_for_each_context_and_number() -> Non
 
 # What else these things could be called; the Croupier is spelt as in the Puerto Rico text.
 OTHER_WORDS = re.compile(
-    r"\b(ordenador|equipo|crupier|averías?|fallas|la falla|sucesos?|resumen|papel|directorio|entorno|[Ss]ólo|[Dd]éle|délo"
+    r"\b(ordenador|equipo|crupier|averías?|fallas|la falla|sucesos?|resumen|papel|directorio|[Ss]ólo|[Dd]éle|délo"
     r"|por defecto|costumbre|ojo de dragón|llave de servicio y pulse|indicador)\b"
 )
 
