@@ -243,7 +243,8 @@ class _TableAudit:
         self.ticks = 0
         self.utc = ""
         self.event = 0
-        # The rounds as the events have them, until their rows have come by.
+        # The rule pack of each settled round, and the rounds as the events have them, until their rows have come by.
+        self.played_by: dict[int, Pack] = {}
         self.expected: dict[int, Message] = {}
         self.rows: Iterator[Message] = iter(())
         self.set = 1
@@ -618,6 +619,8 @@ class _TableAudit:
         self._check_streak(data, roll, number)
         expected = self._expect(number)
         expected.update(status="settled", shaker=data["shaker"], dice_set=self.set, result=data)
+        # Its tile hands are by the same rules, whatever the table plays by when their row comes by.
+        self.played_by[number] = self.pack
         expected["manual"] = data["manual"]
         self.rolled_with_set = True
         self.bets, self.locked = [], None
@@ -703,6 +706,7 @@ class _TableAudit:
 
     def _compare(self, row: Message, expected: Message, number: int) -> None:
         result = expected["result"]
+        pack = self.played_by.pop(number, self.pack)
         for key in ("dice", "eye", "total", "net"):
             expected[key] = None if result is None else result[key]
         if result is not None:
@@ -731,14 +735,24 @@ class _TableAudit:
                     number,
                 )
         if told["tiles"] is not None:
-            self._check_tiles(told["tiles"], result, number)
+            self._check_tiles(told["tiles"], result, number, pack)
 
-    def _check_tiles(self, hands: Message, result: Message | None, number: int) -> None:
-        """Settle the tile hands again, and deal the seats by the total."""
+    def _check_tiles(self, hands: Message, result: Message | None, number: int, pack: Pack) -> None:
+        """Settle the tile hands again, and deal the seats by the recorded total or one that it was corrected to."""
         try:
             self.done.tile_hands += len(hands["players"])
             if result is not None:
-                order = seating.order_of_pack(result["total"], self.pack)
+                total: Any = hands.get("total", result["total"])
+                corrected = [sum(one["dice"]) for one in self.corrections.get(number, ()) if one["what"] == "dice"]
+                if total not in (result["total"], *corrected):
+                    self.find(
+                        _("the tile hands were dealt by the total {total}, which the dice never had").format(
+                            total=show(total)
+                        ),
+                        number,
+                    )
+                    return
+                order = seating.order_of_pack(total, pack)
                 action = seating.hands_in_play(order, [player["position"] + 1 for player in hands["players"]]).action
                 # Older records name the positions without a bet in the action too.
                 actions = ([*action], [*order.action])
@@ -746,9 +760,9 @@ class _TableAudit:
                     self.find(_("the deal is not the one that the dice total gives"), number)
             if not hands["players"]:
                 return
-            bank = _hands(hands["bank"], self.pack)
+            bank = _hands(hands["bank"], pack)
             for player in hands["players"]:
-                settled = tiles.settle(_hands(player, self.pack), bank, player["stake"], self.pack)
+                settled = tiles.settle(_hands(player, pack), bank, player["stake"], pack)
                 ours = {"result": settled.result, "net": settled.net, "commission": settled.commission}
                 if any(player[key] != ours[key] for key in ours):
                     self.find(

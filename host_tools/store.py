@@ -76,6 +76,7 @@ def _hands(text: str, what: str) -> Message:
     value = _parsed(text, what)
     players = value.get("players")
     whole = isinstance(players, list) and all(isinstance(one, dict) and type(one.get("net")) is int for one in players)
+    whole = whole and type(value.get("total", 0)) is int
     if not whole or not {"start", "deal", "action", "bank"} <= value.keys():
         raise StoreError(_("{what} is damaged in the database; restore a copy").format(what=what))
     return value
@@ -390,6 +391,33 @@ class Store:
         """A house's own rule pack, by which corrected rounds can be settled anew."""
         self._packs[corrections.pack_hash(pack)] = pack
 
+    def pack_of(self, uid: str, number: int, given: Pack | None = None) -> Pack:
+        """The rule pack that a settled round was played by, as the table told its hash when it started.
+
+        `given` is one that a person names: it must be that one, and where the table told none it is taken. Raises
+        StoreError for another one, and for a pack that is not known here (see `know`).
+        """
+        event = self.settled_event(uid, number)
+        with self._guard(), Session(self._engine) as session:
+            told = _pack_hash(session, uid, event)
+        if given is not None and told in ("", corrections.pack_hash(given)):
+            return given
+        pack = self._packs.get(told)
+        if pack is not None and given is None:
+            return pack
+        if given is not None:
+            theirs = told if pack is None else pack.name
+            words = _("round {number} was played by the rule pack {theirs}; --pack {given} is another one")
+            raise StoreError(words.format(number=number, theirs=theirs, given=given.name))
+        if not told:
+            words = _("round {number}: the table did not tell which rule pack it played by; name it with --pack")
+            raise StoreError(words.format(number=number))
+        words = _(
+            "round {number} was played by a rule pack that is not known here (hash {hash}); give its file with "
+            "--pack FILE"
+        )
+        raise StoreError(words.format(number=number, hash=told))
+
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
@@ -667,13 +695,14 @@ class Store:
     # -- rounds ----------------------------------------------------------------------------------------------------
 
     def add_tiles(self, uid: str, number: int, tiles: Message) -> None:
-        """Keep the tile hands of a round beside it; a second time is refused."""
+        """Keep the tile hands of a round beside it; a second time is refused, and where no dice count."""
         with self._writing() as session:
             row = session.get(Round, (uid, number))
             if row is None:
                 raise StoreError(_("round {number} is not stored").format(number=number))
             if row.tiles is not None:
                 raise StoreError(_("round {number} has its tile hands already").format(number=number))
+            need_roll(row.as_dict())
             row.tiles = json.dumps(tiles)
             session.commit()
 
@@ -959,6 +988,20 @@ class Store:
                     )
                 )
             return found[0].as_dict()
+
+
+def need_roll(stored: Message) -> list[int]:
+    """The dice that count of a stored round, by which its tiles are dealt. Raises StoreError where none do."""
+    dice = corrections.rolled(stored)
+    if dice is not None:
+        return dice
+    if stored["status"] == "settled":
+        words = _("round {number} was corrected: it should have been void; it takes no tile hands")
+    elif stored["status"] == "void":
+        words = _("round {number} is void; it takes no tile hands")
+    else:
+        words = _("round {number} has no result yet; tiles are dealt by its total")
+    raise StoreError(words.format(number=stored["round"]))
 
 
 def _key_id(record: Message, before: Event | None) -> str | None:

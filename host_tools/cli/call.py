@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from host_tools import corrections
+from host_tools import corrections, tile_round
 from host_tools.cli.numbers import money, number
 from host_tools.codes import VOIDS
 from host_tools.i18n import _, controller
@@ -50,7 +50,11 @@ def as_json(stored: Message, voids: list[str]) -> Message:
         data["wagers"] = _wagers_as_json(result["rows"])
         if tiles:
             data.update({key: tiles[key] for key in ("start", "deal", "action")})
-            data["tiles"] = {"bank": tiles["bank"], "players": tiles["players"]}
+            data["tiles"] = {
+                "total": corrections.dealt_by(stored),
+                "bank": tiles["bank"],
+                "players": tiles["players"],
+            }
         data["net"] = house_net(corrections.standing(stored) or result, tiles)
         if stored.get("corrected"):
             data["corrected"] = _corrected_as_json(stored["corrected"])
@@ -109,6 +113,8 @@ def print_round(console: Console, stored: Message, voids: list[str]) -> None:
                 action=" ".join(map(str, tiles["action"])),
             ),
         )
+        if before := tile_round.dealt_before(stored):
+            _line(console, "", before)
     _print_wagers(console, result)
     if stored.get("corrected"):
         _print_corrected(console, stored["corrected"])

@@ -26,14 +26,17 @@ from host_tools.cli import call
 from host_tools.cli.common import db_option, open_store, void_reasons
 from host_tools.cli.numbers import number as told_number
 from host_tools.cli.output import console, json_option, parse_json, print_json, table
-from host_tools.cli.packs import pack_option
 from host_tools.cli.tables import parse_request, port_option
 from host_tools.cli.tiles import house_way_option
 from host_tools.device import Device
 from host_tools.i18n import _, ngettext, pgettext
 from host_tools.link import Link, SerialTransport
+from host_tools.rules import clauses
 from host_tools.store import KEPT_DAYS, STATUSES, Search, Store, utc_text
 
+played_pack_option = click.option(
+    "--pack", help="The rule pack's file, where the table played by one of the house's own; nj, pr and ca are known."
+)
 table_option = click.option("--table", "uid", help="The table's unique id, when the record has several.")
 
 
@@ -516,25 +519,29 @@ def info(db: Path | str | None, as_json: bool) -> None:
 @click.argument("number", type=click.IntRange(1, SEQ_MAX))
 @click.argument("case", metavar="CASE")
 @table_option
-@pack_option()
+@played_pack_option
 @house_way_option(default="foxwoods")
 @db_option
 @json_option
 def keep_tiles(
-    number: int, case: str, uid: str | None, pack: str, house_way: str, db: Path | str | None, as_json: bool
+    number: int, case: str, uid: str | None, pack: str | None, house_way: str, db: Path | str | None, as_json: bool
 ) -> None:
     """Settle the tile hands of round NUMBER and keep them beside it; once kept they stay.
+
+    They are dealt by the dice that count, and settled by the rule pack that the table played the round by; one of the
+    house's own is named with --pack FILE, and one that it did not play by is refused.
 
     CASE is JSON: {"bank":HANDS,"players":[{"position":2,"stake":5000,"hands":HANDS},..]} with player positions and
     cents. HANDS is {"high":[..],"low":[..]}, or four tiles, which are set by the house way.
     """
-    chosen = load(pack)
+    given = None if pack is None else load(pack)
     store = open_store(db, must_exist=True)
-    stored = store.round(number, uid)
-    settled = tile_round.settle(stored, parse_json(case, "CASE"), chosen, house_way)
-    store.add_tiles(stored["table"], number, settled)
-    kept = store.round(number, stored["table"])
-    voids = void_reasons(store, stored["table"], number)
+    holder = str(store.round(number, uid)["table"])
+    own = pack is not None and bool(clauses.of_pack(pack).signals)
+    settled = tile_round.settle(store, holder, number, parse_json(case, "CASE"), given, house_way, own)
+    store.add_tiles(holder, number, settled)
+    kept = store.round(number, holder)
+    voids = void_reasons(store, holder, number)
     if as_json:
         print_json(call.as_json(kept, voids))
     else:

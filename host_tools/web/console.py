@@ -11,7 +11,7 @@ from dragoneye import protocol
 from dragoneye.errors import BadInput
 from dragoneye.protocol import BETTING, CLOSED, FAULT, IDLE, LOCKED, SETTLED, TEST, VOID
 from dragoneye.text import show
-from host_tools import diceset, tile_round
+from host_tools import corrections, diceset, tile_round
 from host_tools.device import Device
 from host_tools.diceset import utc_now
 from host_tools.i18n import _, controller
@@ -84,9 +84,9 @@ def _can(snapshot: Snapshot, name: str) -> bool:
 
 
 def _tiled(snapshot: Snapshot) -> Message | None:
-    """The newest round, if it is settled and its tile hands are not there yet."""
+    """The newest round, if dice of it count and its tile hands are not there yet."""
     newest = snapshot.rounds[-1] if snapshot.rounds else None
-    return newest if newest and newest["status"] == "settled" and "tiles" not in newest else None
+    return newest if newest and "tiles" not in newest and corrections.rolled(newest) is not None else None
 
 
 def role_of(name: str) -> str:
@@ -146,7 +146,8 @@ def _kept_hands(snapshot: Snapshot) -> Message | None:
 class Console:
     """Does what sessions ask for at the hub's table. `lid` moves a virtual table's lid, None at a real one.
 
-    `signals` is whether the house's text has the dealer's signals; `house_way` sets four tiles that are not set.
+    `signals` is whether the text of a house's own rule pack has the dealer's signals; `house_way` sets four tiles that
+    are not set.
     """
 
     def __init__(
@@ -221,7 +222,10 @@ class Console:
                 device.refresh()
                 return answer
 
-            return 200, {"ok": await asyncio.wrap_future(self.hub.ask(do))}
+            done = await asyncio.wrap_future(self.hub.ask(do))
+            if name == "correct":
+                done = {**done, "said": await asyncio.to_thread(self._said, fields)}
+            return 200, {"ok": done}
         except NotLinked as error:
             return 503, {"error": _("the table does not answer: {why}").format(why=error)}
         except Unknown as error:
@@ -246,6 +250,17 @@ class Console:
             return 1
         return self.hub.store.settled_event(str(self.hub.snapshot.table.get("uid", "")), number)
 
+    def _said(self, fields: Message) -> str:
+        """What a supervisor should know of a round that has been corrected just now, beside what the pages show."""
+        try:
+            stored = self.hub.store.round(fields["round"], str(self.hub.snapshot.table.get("uid", "")))
+        except StoreError:
+            # It is done all the same.
+            return ""
+        # Its record may still be on its way here.
+        told = [*(stored.get("corrected") or {"told": []})["told"], fields]
+        return tile_round.dealt_before({**stored, "corrected": {"told": told}})
+
     def _move_lid(self, fields: Message) -> Message:
         to = fields.get("to")
         if self.lid is None or to not in ("open", "shut"):
@@ -261,13 +276,15 @@ class Console:
         if snapshot.pack is None or newest is None or newest["round"] != number:
             raise Stale(_("the table has moved on; look, and press again"))
         case = {name: fields[name] for name in ("bank", "players") if name in fields}
-        settled = tile_round.settle(newest, case, snapshot.pack, self.house_way)
+        uid = str(snapshot.table["uid"])
+        settled = tile_round.settle(
+            self.hub.store, uid, newest["round"], case, None, self.house_way, own_signals=self.signals
+        )
         if fields.get("keep") is True:
-            uid = str(snapshot.table["uid"])
             self.hub.store.add_tiles(uid, newest["round"], settled)
             self.hub.look_again()
         told = dict(settled, kept=fields.get("keep") is True)
-        if self.signals:
+        if all("signal" in player for player in settled["players"]):
             told["signals"] = [tile_table.signal_words(player["signal"]) for player in settled["players"]]
         return told
 

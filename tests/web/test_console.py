@@ -16,11 +16,11 @@ import pytest
 
 from dragoneye import protocol
 from dragoneye.rules.packs import load
-from host_tools import audit, fairness
+from host_tools import audit, corrections, fairness
 from host_tools.store import Search, StoreError
 from host_tools.web import access
 from host_tools.web.access import IDLE_S, Limiter, PinError, Pins, Sessions
-from host_tools.web.console import actions, role_of
+from host_tools.web.console import actions, role_of, watched
 from host_tools.web.hub import Snapshot
 from tests.synthetic import biased, fill, history
 from tests.unit.conftest import Tablectl, tablectl  # noqa: F401 - a fixture
@@ -593,6 +593,38 @@ def test_four_tiles_are_set_by_the_house_way(shared: Served) -> None:
     told = desk.done("tiles", round=number, bank=["6-6", "6-6", "4-5", "4-4"], players=PLAYERS)
     assert told["bank"]["rule"]
     assert sorted([*told["bank"]["high"], *told["bank"]["low"]]) == ["4-4", "4-5", "6-6", "6-6"]
+
+
+def test_tile_hands_are_dealt_by_the_dice_that_count(served: Served) -> None:
+    number = settled_round(served)
+    served.play([6, 6, 5])
+    desk, boss = dealer(served), Client(served, "supervisor")
+    served.all_stored()
+    assert boss.done("correct", round=number + 1, what="void", reason="dealt twice")["said"] == ""
+    served.all_stored()
+    until(lambda: corrections.rolled(served.hub.snapshot.rounds[-1]) is None, "the correction")
+    assert "tiles" not in watched(served.hub.snapshot, "dealer")["can"]
+    answer = desk.do("tiles", round=number + 1, bank=BANK, players=PLAYERS, keep=True)
+    assert answer.status == 409
+    assert "it should have been void; it takes no tile hands" in answer.json()["error"]
+    boss.done("correct", round=number + 1, what="dice", dice=[1, 1, 2], reason="camera 4")
+    served.all_stored()
+    told = desk.done("tiles", round=number + 1, bank=BANK, players=PLAYERS, keep=True)
+    assert (told["total"], told["start"]) == (4, 4)
+    # New Jersey's text has no signals.
+    assert "signals" not in told
+    assert "signal" not in told["players"][0]
+    said = boss.done("correct", round=number + 1, what="dice", dice=[1, 1, 3], reason="camera 5")["said"]
+    assert "were dealt by the total 4, before the dice were corrected to 5" in said
+
+
+def test_tile_hands_are_settled_by_the_pack_of_their_round(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = settled_round(served)
+    monkeypatch.setattr(served.store, "_packs", {})
+    answer = dealer(served).do("tiles", round=number, bank=BANK, players=PLAYERS, keep=True)
+    assert answer.status == 409
+    assert "not known here" in answer.json()["error"]
+    assert "tiles" not in served.store.round(number)
 
 
 def test_tile_hands_are_kept_by_the_command_as_well(served: Served, tablectl: Tablectl) -> None:  # noqa: F811

@@ -541,9 +541,10 @@ function correction() {
       told.wagers = stakesOf(inputs, false);
       if (!told.wagers) return undefined;
     }
-    if (await ask("correct", told)) {
+    const done = await ask("correct", told);
+    if (done) {
       for (const input of [...dice, ...inputs.values(), reason]) input.value = "";
-      tell("good", say("correct_done", { n }));
+      tell("good", [say("correct_done", { n }), done.said].filter(Boolean).join("; "));
     }
     return undefined;
   }
