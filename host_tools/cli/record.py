@@ -252,7 +252,7 @@ def show(number: int, uid: str | None, events: bool, db: Path | str | None, as_j
 @click.argument("number", type=click.IntRange(1, SEQ_MAX))
 @port_option
 @click.option("--void", is_flag=True, help="The round should have been void.")
-@click.option("--dice", help='The dice were these: "3 3 4".')
+@click.option("--dice", help='The dice were these, in the order of the three dice, as `show` has them: "3 3 4".')
 @click.option("--position", type=click.IntRange(1, 7), help="With --wagers: the position.")
 @click.option("--wagers", help='All its wagers were these, in cents: "match 500 odd 100"; "" is none.')
 @click.option("--reason", required=True, help="Why: recorded with it.")
@@ -270,6 +270,9 @@ def correct(
     as_json: bool,
 ) -> None:
     """Correct round NUMBER, which is over: one more record of the table, under a supervisor's key.
+
+    Dice are typed in the order of the three dice, die 1 first; the dragon's eye die is the one that `show NUMBER` has
+    as «3», whatever its value is corrected to.
 
     Nothing that was recorded is changed. What the round came to is settled anew and counts from then on; of two
     corrections of the same thing the last one does. The streak is not changed: `end` and `changed` are for that.

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from rich.text import Text
 from serial.tools import list_ports
 
 from boards.virtual.client import Control, TableError
@@ -194,9 +195,21 @@ def monitor(port: str, seconds: float | None, db: Path | str | None, as_json: bo
         store.close()
 
 
+def answer_text(name: str, answer: Message) -> Text:
+    """What a table answered to a request, for a person: an entry by hand with its dice, else JSON."""
+    if name != "manual":
+        return Text(json.dumps(answer))
+    dice, eye = answer["dice"], answer["eye"]
+    text = call.dice_text(dice, eye)
+    text.append(_("   total {total}   (the dragon's eye die shows {eye})").format(total=answer["total"], eye=dice[eye]))
+    text.append(_("; to enter it: confirm {token} {dice}").format(token=answer["token"], dice=" ".join(map(str, dice))))
+    return text
+
+
 def parse_request(line: str) -> tuple[str, Message]:
     """A request as a dealer types it: its name, then its fields in order or as name=value; wagers as `match 500`.
 
+    A word `name=value` whose name is no field is taken for a slip and not for a part of a reason, unless it is quoted.
     Raises BadInput naming the request and what it takes.
 
     >>> parse_request("bets 3 match 500 bonus 100")
@@ -209,6 +222,8 @@ def parse_request(line: str) -> tuple[str, Message]:
     except ValueError as error:
         raise BadInput(f"{line.strip()}: {error}") from None
     name, words = words[0], words[1:]
+    # The words as they were typed, quotes and all.
+    typed = _TYPED.findall(line)[1:]
     if name not in protocol.REQUESTS or name == "hello":
         allowed = ", ".join(sorted(set(protocol.REQUESTS) - {"hello"}))
         raise BadInput(_("there is no request {name}; there are {allowed}").format(name=show(name), allowed=allowed))
@@ -216,8 +231,15 @@ def parse_request(line: str) -> tuple[str, Message]:
     kinds = {field[0]: field[1] for field in fields}
     given: Message = {}
     plain = []
-    for word in words:
+    for place, word in enumerate(words):
         key, equals, value = word.partition("=")
+        if equals and key not in kinds and _NAMED.match(typed[place] if len(typed) == len(words) else word):
+            takes = " ".join(kinds) or _("nothing")
+            raise BadInput(
+                _("{name}: {field} is no field of it; it takes {takes}; a reason's word with = goes in quotes").format(
+                    name=name, field=show(key), takes=takes
+                )
+            )
         if equals and key in kinds:
             given[key] = _field(name, key, kinds[key], [value])
         else:
@@ -242,6 +264,11 @@ def parse_request(line: str) -> tuple[str, Message]:
     except protocol.Problem as problem:
         raise BadInput(controller(problem.why)) from None
     return name, given
+
+
+# A word on a line with its quotes, as shlex takes it; and one that looks like a field and its value.
+_TYPED = re.compile(r"""(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+""", re.DOTALL)
+_NAMED = re.compile(r"[A-Za-z_]+=")
 
 
 def _whole(word: str) -> int:
@@ -295,7 +322,9 @@ def play(
     """Deal at a table: requests from standard input, or --rounds played by itself.
 
     Each line is a request with its fields: `open 3`, `bets 2 match 500 odd 100`, `close`, `shake`, `unlock`, `finish`,
-    `void REASON`, `status` ... Wagers are in cents. A refusal says why and the next line is read; the exit code is then
+    `void REASON`, `status` ... Wagers are in cents. Dice by hand (`manual 3 3 4 REASON`) are typed in the order of the
+    three dice, die 1 first, as results show them; which one is the dragon's eye die the table's configuration says, and
+    the answer shows it as «3» before `confirm`. A refusal says why and the next line is read; the exit code is then
     2. With --rounds a person opens and shuts the lid when told to; on a virtual table that is done too.
     """
     store = open_store(db)
@@ -408,7 +437,7 @@ def _play_lines(device: Device, keep_dice: bool, as_json: bool) -> int:
             if as_json:
                 print_json({name: answer})
             else:
-                console().print(f"{name}: {json.dumps(answer)}", markup=False)
+                console().print(Text.assemble(f"{name}: ", answer_text(name, answer)))
             if name == "shake":
                 device.state = {}
                 device.wait_for((protocol.LOCKED, protocol.VOID), 60.0)

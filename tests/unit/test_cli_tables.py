@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from dragoneye import protocol
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import load
 from host_tools import link, provision
-from host_tools.cli.tables import parse_request
+from host_tools.cli.tables import answer_text, parse_request
 from host_tools.link import SerialTransport
 from host_tools.store import Store
 from tests.table.played import check_record
@@ -211,6 +212,11 @@ REFUSED = [
     ("bets 2 match", 'bets: wagers is "match"; allowed: different wagers and whole cents in turn'),
     ("bets two match 5", 'bets: position is "two"; allowed: a whole number'),
     ("manual 7 1 1 broken", "manual: dice is [7, 1, 1]; allowed: three values from 1 to 6"),
+    ('manual 1 2 3 "eye?" eye=1', 'manual: "eye" is no field of it; it takes dice reason; a reason'),
+    ("manual 1 2 3 reader foo=1", 'manual: "foo" is no field of it'),
+    ("void foo=1", 'void: "foo" is no field of it; it takes reason'),
+    ("bets 2 match=500", 'bets: "match" is no field of it; it takes position wagers'),
+    ("close now=1", 'close: "now" is no field of it; it takes nothing'),
     ("manual 1 1 1", "manual: reason is missing; allowed: 3 to 80 characters"),
     ("open", "open: shaker is missing; allowed: a whole number from 0 to 7"),
     ("shaker 1 2", 'shaker: "2" is too much; it takes shaker'),
@@ -576,6 +582,23 @@ def test_the_same_wager_twice_is_refused(tablectl: Tablectl) -> None:
     line = b'{"dice":[3,3,4],"eye":2,"position":3,"wager":"match","stake":500,"stake":600,"role":"player","streak":0}'
     done = tablectl("wagers", "settle", "--batch", "-", "--json", stdin=line)
     assert (done.code, done.rows) == (2, [{"error": '"stake" is there twice', "line": 1}])
+
+
+def test_an_entry_by_hand_is_told_with_its_dragons_eye_die() -> None:
+    echo = {"token": 7, "dice": [1, 2, 3], "total": 6, "eye": 0}
+    assert answer_text("manual", echo).plain == (
+        "«1»  2   3    total 6   (the dragon's eye die shows 1); to enter it: confirm 7 1 2 3"
+    )
+    assert answer_text("confirm", {"round": 1, "dice": [1, 2, 3]}).plain == '{"round": 1, "dice": [1, 2, 3]}'
+
+
+def test_a_word_of_a_reason_that_looks_like_a_field_is_quoted() -> None:
+    for line in ("void 'eye=1 was unread'", 'void "eye=1 was unread"', "void reason='eye=1 was unread'"):
+        assert parse_request(line) == ("void", {"reason": "eye=1 was unread"})
+    assert parse_request("void 'eye=1' unread") == ("void", {"reason": "eye=1 unread"})
+    assert parse_request("void 2+2=5 they said") == ("void", {"reason": "2+2=5 they said"})
+    assert parse_request(shlex.join(["void", "reason=eye=1"])) == ("void", {"reason": "eye=1"})
+    assert parse_request(r"void a\ b 'c=d'") == ("void", {"reason": "a b c=d"})
 
 
 def test_the_words_of_a_reason_need_no_quotes() -> None:
