@@ -24,7 +24,7 @@ from dragoneye.keys import Key
 from dragoneye.protocol import SEQ_MAX
 from dragoneye.rules.packs import Pack
 from dragoneye.text import show
-from host_tools import corrections, keys
+from host_tools import contested, corrections, keys
 from host_tools.i18n import _
 from host_tools.link import Link
 from host_tools.rules import seating, settlement, tiles
@@ -119,6 +119,8 @@ def audit(
     done = Audit()
     store.check_sound()
     store.check_table(uid)
+    for pack in packs:
+        store.know(pack)
     for table in store.tables() if uid is None else [uid]:
         known = {corrections.pack_hash(pack): pack for pack in packs}
         _TableAudit(store, known, packs[0], table, done, progress, held.get(table, {})).run()
@@ -563,6 +565,17 @@ class _TableAudit:
                 ),
                 number,
             )
+        elif data["what"] == "bets":
+            stakes = {wager: stake for wager, stake in data["wagers"].items() if stake}
+            try:
+                found = contested.refusal(self.store, self.uid, number, data["position"], stakes, self.event)
+            except StoreError:
+                # What it hangs on is damaged, and found where it stands.
+                found = None
+            if found is not None:
+                code, why = found
+                words = _("it gives position {position} in round {number} wagers that the table would have refused: ")
+                self.note(words.format(position=data["position"], number=number) + f"{why} ({code})")
 
     def _corrected(self, number: int) -> Message | None:
         """What the corrections of a round make of it, by the rules of this auditor."""

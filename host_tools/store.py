@@ -715,6 +715,28 @@ class Store:
             raise StoreError(_("round {number} has no result that could be corrected").format(number=number))
         return int(found)
 
+    def streak_start(self, uid: str, event: int) -> tuple[int, Message]:
+        """Where to begin to follow the streak up to an event: the id of the last one before it after which none ran.
+
+        With the streak after it, as Streak.as_dict gives it: what is known of the events before, where these were
+        removed. 0 where there is none.
+        """
+        query = (
+            select(Event.id, Event.kind, Event.body)
+            .where(Event.uid == uid, Event.id < event, Event.kind.in_(("settled", "streak", "restart")))
+            .order_by(Event.id.desc())
+        )
+        with self._guard(), Session(self._engine) as session:
+            for number, kind, body in session.execute(query.execution_options(yield_per=_BATCH)):
+                data = _parsed(body, f"event {number} of table {uid}")["d"]
+                streak = data["state"]["streak"] if kind == "restart" else data["streak"]
+                if not streak["count"]:
+                    return number, streak
+        pruned = self.pruned_end(uid)
+        if pruned is not None and pruned[0] < event:
+            return pruned[0], pruned[2]["state"]["streak"]
+        return 0, Streak().as_dict()
+
     def tables(self) -> list[str]:
         """The unique ids of the tables in this record."""
         found: list[str] = []
@@ -786,9 +808,12 @@ class Store:
         since: str | None = None,
         until: str | None = None,
         raw: bool = False,
+        first: int = 0,
+        last: int | None = None,
     ) -> Iterator[Message]:
         """The events of a table in order, as of one moment and in constant memory; of some kinds or a time only.
 
+        `first` and `last` are ids, both counted.
         `raw` gives the row as it is stored (see Event), else the record with its "utc".
         """
         columns = [*Event.__table__.columns]
@@ -799,6 +824,10 @@ class Store:
             query = query.where(Event.utc >= since)
         if until is not None:
             query = query.where(Event.utc < until)
+        if first:
+            query = query.where(Event.id >= first)
+        if last is not None:
+            query = query.where(Event.id <= last)
         with self._guard(), Session(self._engine) as session:
             for row in session.execute(query.execution_options(yield_per=_BATCH)):
                 if raw:

@@ -20,7 +20,7 @@ from dragoneye.errors import BadInput
 from dragoneye.protocol import SEQ_MAX
 from dragoneye.rules.packs import NAMES, load
 from dragoneye.text import show as shown
-from host_tools import corrections, dealer, tile_round
+from host_tools import contested, corrections, dealer, tile_round
 from host_tools import export as exports
 from host_tools.cli import call
 from host_tools.cli.common import db_option, open_store, void_reasons
@@ -256,6 +256,8 @@ def show(number: int, uid: str | None, events: bool, db: Path | str | None, as_j
 @click.option("--position", type=click.IntRange(1, 7), help="With --wagers: the position.")
 @click.option("--wagers", help='All its wagers were these, in cents: "match 500 odd 100"; "" is none.')
 @click.option("--reason", required=True, help="Why: recorded with it.")
+@click.option("--anyway", is_flag=True, help="Also wagers that the table would have refused when the round was played.")
+@played_pack_option
 @db_option
 @json_option
 def correct(
@@ -266,6 +268,8 @@ def correct(
     position: int | None,
     wagers: str | None,
     reason: str,
+    anyway: bool,
+    pack: str | None,
     db: Path | str | None,
     as_json: bool,
 ) -> None:
@@ -275,7 +279,8 @@ def correct(
     as «3», whatever its value is corrected to.
 
     Nothing that was recorded is changed. What the round came to is settled anew and counts from then on; of two
-    corrections of the same thing the last one does. The streak is not changed: `end` and `changed` are for that.
+    corrections of the same thing the last one does. The streak is not changed: `end` and `changed` are for that. Wagers
+    that the table would have refused then, such as a bonus that joins a running streak, are refused without --anyway.
     """
     if [void, dice is not None, position is not None and wagers is not None].count(True) != 1 or (
         (position is None) != (wagers is None)
@@ -287,12 +292,17 @@ def correct(
     what = "void" if void else "dice" if dice is not None else "bets"
     _name, fields = parse_request(shlex.join(["correct", str(number), what, *words]))
     value = {name: fields[name] for name in ("dice", "position", "wagers") if name in fields}
+    given = None if pack is None else load(pack)
     store = open_store(db)
+    if given is not None:
+        store.know(given)
     try:
         device = Device(port, store)
         try:
             device.wait_stored()
-            stored = dealer.correct(device, store, number, reason, **value)
+            stored = dealer.correct(device, store, number, reason, anyway=anyway, **value)
+        except contested.Contested as error:
+            raise BadInput(_("{error}; --anyway corrects it so nevertheless").format(error=error)) from None
         finally:
             device.close()
         voids = void_reasons(store, stored["table"], number)

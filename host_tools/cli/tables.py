@@ -25,7 +25,7 @@ from dragoneye import protocol
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack, load
 from dragoneye.text import show
-from host_tools import codes, diceset, faults, provision
+from host_tools import codes, contested, diceset, faults, provision
 from host_tools.cli import call
 from host_tools.cli.common import db_option, open_store, play_one
 from host_tools.cli.numbers import money
@@ -339,7 +339,7 @@ def play(
             return
         device = Device(port, store, Teller(as_json))
         try:
-            sys.exit(_play_lines(device, keep_dice, as_json))
+            sys.exit(_play_lines(device, store, keep_dice, as_json))
         finally:
             with contextlib.suppress(BadInput):
                 device.wait_stored(2.0)
@@ -399,7 +399,15 @@ def _lines_of_stdin() -> queue.SimpleQueue[bytes | None]:
     return lines
 
 
-def _play_lines(device: Device, keep_dice: bool, as_json: bool) -> int:
+def _check_correction(store: Store, uid: str, fields: Message) -> None:
+    try:
+        contested.check(store, uid, fields)
+    except contested.Contested as error:
+        words = _("{error}; `tablectl correct --anyway` corrects it so nevertheless")
+        raise BadInput(words.format(error=error)) from None
+
+
+def _play_lines(device: Device, store: Store, keep_dice: bool, as_json: bool) -> int:
     lines = _lines_of_stdin()
     clock = DiceClock(as_json)
     code = 0
@@ -431,6 +439,8 @@ def _play_lines(device: Device, keep_dice: bool, as_json: bool) -> int:
                 note = _check_dice(device, keep_dice)
                 if note is not None:
                     fields.setdefault("note", note)
+            elif name == "correct":
+                _check_correction(store, device.uid, fields)
             request = name
             answer = device.request(name, **fields)
             request = ""

@@ -11,7 +11,8 @@ from dragoneye import protocol
 from dragoneye.errors import BadInput
 from dragoneye.protocol import BETTING, CLOSED, FAULT, IDLE, LOCKED, SETTLED, TEST, VOID
 from dragoneye.text import show
-from host_tools import corrections, diceset, tile_round
+from host_tools import contested, corrections, diceset, tile_round
+from host_tools.contested import Contested
 from host_tools.device import Device
 from host_tools.diceset import utc_now
 from host_tools.i18n import _, controller
@@ -202,12 +203,16 @@ class Console:
             if name == "tiles":
                 return 200, {"ok": await asyncio.to_thread(self._tiles, fields)}
             keep = fields.pop("keep_dice", False) if name == "open" else False
+            # The second confirmation of a correction that was refused without it.
+            anyway = name == "correct" and fields.pop("anyway", False) is True
             if name == "correct":
                 fields = {**fields, "event": await asyncio.to_thread(self._settling, fields.get("round"))}
             try:
                 protocol.check_request({"q": name, **fields})
             except protocol.Problem as problem:
                 raise BadInput(controller(problem.why)) from None
+            if name == "correct" and not anyway:
+                await asyncio.to_thread(self._check, fields)
             snapshot = self.hub.snapshot
             if name == "open":
                 self._check_dice(snapshot, keep is True)
@@ -233,6 +238,8 @@ class Console:
             return 504, {"error": words, "unknown": True}
         except Refused as refused:
             return 409, {"error": controller(refused.why), "code": refused.code, "state": refused.state}
+        except Contested as error:
+            return 409, {"error": str(error), "code": error.code, "anyway": True}
         except Stale as error:
             return 409, {"error": str(error), "code": "STALE"}
         except StoreError as error:
@@ -249,6 +256,9 @@ class Console:
         if type(number) is not int or not 0 < number <= protocol.SEQ_MAX:
             return 1
         return self.hub.store.settled_event(str(self.hub.snapshot.table.get("uid", "")), number)
+
+    def _check(self, fields: Message) -> None:
+        contested.check(self.hub.store, str(self.hub.snapshot.table.get("uid", "")), fields)
 
     def _said(self, fields: Message) -> str:
         """What a supervisor should know of a round that has been corrected just now, beside what the pages show."""

@@ -189,6 +189,7 @@ def dealer_texts() -> Texts:
         "wrong_void": _("the round should have been void"),
         "stands": _("as it stands: {dice}, total {total}"),
         "correct": _("Correct"),
+        "correct_anyway": _("Correct it so nevertheless"),
         "correct_done": _("round {n} is corrected by a further record; what was recorded stays"),
         "clear": _("Clear the fault {code}"),
         "changed_dice": _("Dice were changed"),

@@ -567,6 +567,23 @@ def test_tile_hands_are_settled_then_kept_once(tmp_path: Path) -> None:
         assert (done.tile_hands, done.findings) == (1, [])
 
 
+def test_a_correction_that_the_table_would_have_refused_needs_a_second_confirmation(served: Served) -> None:
+    served.play([5, 5, 5])
+    served.play([6, 6, 6], {})
+    served.all_stored()
+    boss = Client(served, "supervisor")
+    late = {"round": 2, "what": "bets", "position": 1, "wagers": {"bonus": 100}, "reason": "he had one"}
+    answer = boss.do("correct", **late)
+    assert (answer.status, answer.json()["code"], answer.json()["anyway"]) == (409, "E_BONUS_LATE", True)
+    assert "wait until the streak ends" in answer.json()["error"]
+    assert "corrected" not in served.store.round(2)
+    # Only its own confirmation is one.
+    assert boss.do("correct", anyway="no", **late).status == 409
+    assert boss.done("correct", anyway=True, **late)["what"] == "bets"
+    served.all_stored()
+    assert [1, "bonus", 100, 50] in served.store.round(2)["corrected"]["result"]["rows"]
+
+
 @pytest.mark.parametrize(
     ("bank", "players", "words"),
     [

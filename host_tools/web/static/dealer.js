@@ -20,7 +20,8 @@ function newKey() {
 
 // One press is one action: a second press while it is under way is not taken, and one that got no answer is sent
 // again under the same key, so that it cannot happen twice.
-async function ask(name, fields = {}) {
+// `refused` is told what was answered in place of doing it.
+async function ask(name, fields = {}, refused = () => {}) {
   if (busy) return null;
   busy = true;
   update();
@@ -38,6 +39,7 @@ async function ask(name, fields = {}) {
         }
         if (!answer.ok) {
           tell("fault", told.error);
+          refused(told);
           return null;
         }
         tell("", "");
@@ -528,7 +530,13 @@ function correction() {
   const diceRow = el("div", { class: "row" }, ...dice.map((input, index) => field(say("die_n", { n: index + 1 }), input)));
   const stands = el("p", { class: "said" });
   let offered = null;
+  // What the table would have refused is corrected so by a second press, as it was typed and no other.
+  let doubted = null;
+  const anyway = button("correct", say("correct_anyway"), () => send(doubted, true));
+  const clearDoubt = () => { doubted = null; update(); };
+  updates.push(() => { anyway.hidden = doubted === null; });
   for (const one of [number, what]) one.addEventListener("input", update);
+  for (const one of [number, what, seat, fields, reason]) one.addEventListener("input", clearDoubt);
 
   async function correct() {
     const n = Number(number.value.trim());
@@ -541,7 +549,14 @@ function correction() {
       told.wagers = stakesOf(inputs, false);
       if (!told.wagers) return undefined;
     }
-    const done = await ask("correct", told);
+    return send(told, false);
+  }
+
+  async function send(told, confirmed) {
+    doubted = null;
+    const n = told.round;
+    const done = await ask("correct", confirmed ? { ...told, anyway: true } : told,
+      (answer) => { doubted = answer.anyway ? told : null; });
     if (done) {
       for (const input of [...dice, ...inputs.values(), reason]) input.value = "";
       tell("good", [say("correct_done", { n }), done.said].filter(Boolean).join("; "));
@@ -567,7 +582,7 @@ function correction() {
   return el("fieldset", {}, el("legend", {}, say("correct_round")),
     el("div", { class: "row" }, field(say("round_number"), number), field(say("wrong"), what)), stands,
     diceRow, whose, fields,
-    el("div", { class: "row" }, field(say("reason"), reason), button("correct", say("correct"), correct)));
+    el("div", { class: "row" }, field(say("reason"), reason), button("correct", say("correct"), correct), anyway));
 }
 
 function supervisor() {
