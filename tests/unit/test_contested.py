@@ -13,6 +13,7 @@ import pytest
 
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import load
+from dragoneye.text import dumps
 from host_tools import contested, corrections, dealer
 from host_tools.audit import audit
 from host_tools.cli import record as commands
@@ -154,7 +155,7 @@ def test_a_supervisor_may_and_the_audit_tells(tablectl: Tablectl, played: tuple[
 
 def test_whoever_sends_it_is_told_and_noted(played: tuple[Device, Store]) -> None:
     device, store = played
-    fields = {
+    fields: dict[str, Any] = {
         "round": 3,
         "what": "bets",
         "event": 1,
@@ -197,7 +198,7 @@ def test_a_streak_goes_on_from_what_was_removed(played: tuple[Device, Store]) ->
         connection.execute(
             "INSERT INTO prunings (uid, last, first, rounds, older_than, utc, by, link, state) "
             "VALUES (?, ?, 1, 2, '', '', '', '', ?)",
-            [UID, second, corrections.dumps({"state": {"streak": data["streak"]}, "boot": {}})],
+            [UID, second, dumps({"state": {"streak": data["streak"]}, "boot": {}})],
         )
         connection.commit()
     assert why_not(store, 3, 1, bonus=100) == "E_BONUS_LATE"

@@ -428,24 +428,6 @@ def test_a_houses_own_pack_is_named_by_its_file(
     assert keep(tablectl, 1, "--pack", "nj").code == 0
 
 
-def test_what_a_start_told_of_its_rules_outlives_its_removal(played: tuple[Device, Store]) -> None:
-    device, store = played
-    start = next(iter(store.stream_events(UID, ("boot",))))
-    kept = {"state": {}, "boot": start["d"]}
-    with contextlib.closing(sqlite3.connect(str(store.path))) as connection:
-        connection.execute("PRAGMA foreign_keys=OFF")
-        connection.execute("DELETE FROM events WHERE id <= ?", [start["id"]])
-        connection.execute(
-            "INSERT INTO prunings (uid, last, first, rounds, older_than, utc, by, link, state) "
-            "VALUES (?, ?, 1, 0, '', '', '', '', ?)",
-            [UID, start["id"], json.dumps(kept)],
-        )
-        connection.commit()
-    assert store.pack_of(UID, 2).name == "nj"
-    found = dealer.correct(device, store, 2, "camera 4 shows a 3", dice=[1, 3, 4])
-    assert found["corrected"]["result"]["dice"] == [1, 3, 4]
-
-
 def test_tile_hands_are_dealt_by_the_dice_that_count(tablectl: Tablectl, played: tuple[Device, Store]) -> None:
     device, store = played
     keep(tablectl, 1)

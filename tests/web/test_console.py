@@ -572,7 +572,7 @@ def test_a_correction_that_the_table_would_have_refused_needs_a_second_confirmat
     served.play([6, 6, 6], {})
     served.all_stored()
     boss = Client(served, "supervisor")
-    late = {"round": 2, "what": "bets", "position": 1, "wagers": {"bonus": 100}, "reason": "he had one"}
+    late: dict[str, Any] = {"round": 2, "what": "bets", "position": 1, "wagers": {"bonus": 100}, "reason": "he had one"}
     answer = boss.do("correct", **late)
     assert (answer.status, answer.json()["code"], answer.json()["anyway"]) == (409, "E_BONUS_LATE", True)
     assert "wait until the streak ends" in answer.json()["error"]
