@@ -17,7 +17,9 @@ def of_table(store: Store, search: Search) -> Message:
     """One table's figures: {"table", "rounds", "wagers", "voids", "manual", "triples", "longest_streak", "events"...}.
 
     `search` names the table and the time. Money in cents; `net` is the table's. A round that was corrected counts as
-    the corrections leave it; "corrections" are those that were made in this time, of whatever round.
+    the corrections leave it, but for what was rolled, which is as recorded: "manual", "triples_rolled" and
+    "longest_streak".
+    "corrections" are those that were made in this time, of whatever round.
     """
     assert search.uid is not None
     rounds: Counter[str] = Counter()
@@ -31,7 +33,7 @@ def of_table(store: Store, search: Search) -> Message:
         "tiles_net": 0,
         "tile_stakes": 0,
     }
-    triples, longest = 0, 0
+    triples, rolled, longest, corrected_rounds = 0, 0, 0, 0
     corrected: Counter[str] = Counter({"void": 0, "not settled": 0})
     for one in store.stream(search):
         rounds[one["status"]] += 1
@@ -44,16 +46,23 @@ def of_table(store: Store, search: Search) -> Message:
         if not result:
             continue
         figures["dice_net"] -= result["net"]
-        if result["manual"] is not None:
-            manual.append({**_place(one), "dice": result["dice"], "reason": result["manual"]})
+        recorded = one["result"]
+        left = corrections.rolled(one)
+        if recorded["manual"] is not None:
+            entry = {**_place(one), "dice": recorded["dice"], "reason": recorded["manual"]}
+            # What was entered stands first; `counts` is what counts of it where that is something else, null for void.
+            manual.append({**entry, "counts": left} if left != recorded["dice"] else entry)
+        if len(set(recorded["dice"])) == 1:
+            rolled += 1
+            longest = max(longest, recorded["streak"]["count"])
+        corrected_rounds += bool(one.get("corrected"))
+        # Also of one that is not settled anew, its rule pack not being known.
+        triples += left is not None and len(set(left)) == 1
         if one.get("corrected"):
             corrected["void"] += one["corrected"]["void"]
             corrected["not settled"] += one["corrected"]["result"] is None
             if one["corrected"]["void"]:
                 continue
-        if len(set(result["dice"])) == 1:
-            triples += 1
-            longest = max(longest, result["streak"]["count"])
         for _position, wager, stake, odds in result["rows"]:
             row = wagers.setdefault(wager, {"made": 0, "won": 0, "stakes": 0, "paid": 0, "net": 0})
             row["made"] += 1
@@ -69,7 +78,9 @@ def of_table(store: Store, search: Search) -> Message:
         "manual": manual,
         "voids": dict(sorted(voids.items())),
         "corrected": dict(corrected),
+        "corrected_rounds": corrected_rounds,
         "triples": triples,
+        "triples_rolled": rolled,
         "longest_streak": longest,
         **_events(store, search),
     }

@@ -998,7 +998,10 @@ class Store:
             raise StoreError(f"{target}: {words}") from None
 
     def round(self, number: int, uid: str | None = None) -> Message:
-        """One round. Raises StoreError when there is none, or several tables have one and `uid` does not say which."""
+        """One round; `rests_on` lists the rounds before it whose triples its streak counts and corrections took away.
+
+        Raises StoreError when there is none, or several tables have one and `uid` does not say which.
+        """
         tables = self.tables() if uid is None else [uid]
         with self._guard(), Session(self._engine) as session:
             found = session.scalars(select(Round).where(Round.uid.in_(tables), Round.number == number)).all()
@@ -1016,7 +1019,9 @@ class Store:
                         number=number, tables=", ".join(row.uid for row in found)
                     )
                 )
-            return found[0].as_dict()
+            told = found[0].as_dict()
+            lost = _lost_triples(session, told)
+            return {**told, "rests_on": lost} if lost else told
 
 
 def need_roll(stored: Message) -> list[int]:
@@ -1106,6 +1111,17 @@ def _operational(words: str) -> str:
     if "readonly" in words:
         return _("this user may not write it")
     return words.partition("\n")[0]
+
+
+def _lost_triples(session: Session, told: Message) -> list[int]:
+    """The rounds that made up the streak before a round, and whose dice are no triple as corrections leave them."""
+    before = (told.get("result") or {"before": 0})["before"]
+    if not before:
+        return []
+    query = select(Round).where(Round.uid == told["table"], Round.number < told["round"], Round.status == "settled")
+    found = session.scalars(query.order_by(Round.number.desc()).limit(before))
+    dice = {row.number: corrections.rolled(row.as_dict()) for row in found if row.corrected is not None}
+    return sorted(number for number, left in dice.items() if left is None or len(set(left)) > 1)
 
 
 def _same_result(one: Message, other: Message) -> bool:

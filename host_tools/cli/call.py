@@ -56,6 +56,8 @@ def as_json(stored: Message, voids: list[str]) -> Message:
                 "players": tiles["players"],
             }
         data["net"] = house_net(corrections.standing(stored) or result, tiles)
+        if stored.get("rests_on"):
+            data["rests_on"] = stored["rests_on"]
         if stored.get("corrected"):
             data["corrected"] = _corrected_as_json(stored["corrected"])
     return data
@@ -103,6 +105,11 @@ def print_round(console: Console, stored: Message, voids: list[str]) -> None:
         _line(console, _("manual"), _("entered by hand: {reason}").format(reason=result["manual"]))
     if result["level"]:
         _line(console, _("triple"), _("bonus level {level}").format(level=result["level"]))
+    if stored.get("rests_on"):
+        words = _(
+            "it counts triples before it that were corrected away (round {rounds}); the streak stays as it was played"
+        )
+        _line(console, _("streak"), words.format(rounds=", ".join(map(str, stored["rests_on"]))))
     if tiles:
         _line(
             console,

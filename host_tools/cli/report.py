@@ -200,8 +200,9 @@ def _rounds(figures: Figures) -> list[Block]:
         (_("rounds void"), number(rounds.get("void", 0))),
         (_("rounds still open"), number(rounds.get("open", 0))),
         (_("results entered by hand"), number(len(figures["manual"]))),
-        (_("triples"), number(figures["triples"])),
-        (_("most triples in a row"), number(figures["longest_streak"])),
+        (_("triples as they were rolled"), number(figures["triples_rolled"])),
+        (_("most triples in a row as they were rolled"), number(figures["longest_streak"])),
+        *([(_("triples as corrected"), number(figures["triples"]))] if figures["corrected_rounds"] else []),
         (_("table's net on dice wagers"), signed(figures["dice_net"])),
         (_("table's net on tile bets"), signed(figures["tiles_net"])),
         (_("table's net"), signed(net)),
@@ -209,7 +210,24 @@ def _rounds(figures: Figures) -> list[Block]:
     if figures["first"]:
         rows.insert(0, (_("first round"), f"{number(figures['first']['round'])} · {_time(figures['first']['utc'])}"))
         rows.insert(1, (_("last round"), f"{number(figures['last']['round'])} · {_time(figures['last']['utc'])}"))
-    return [Rows((_("what"), _("figure")), rows)]
+    blocks: list[Block] = [Rows((_("what"), _("figure")), rows)]
+    if figures["corrected_rounds"]:
+        words = _(
+            "Corrected rounds: {count}. Wagers and money are as the corrections leave them; what was rolled or entered "
+            "by hand, and the streaks, are as they were played."
+        )
+        blocks.append(Paragraph(words.format(count=number(figures["corrected_rounds"]))))
+    return blocks
+
+
+def _entered(one: Figures) -> str:
+    """The dice that were entered by hand, and what counts in their place."""
+    entered = " ".join(map(str, one["dice"]))
+    if "counts" not in one:
+        return entered
+    if one["counts"] is None:
+        return _("{dice}, corrected to void").format(dice=entered)
+    return _("{dice}, corrected to {counts}").format(dice=entered, counts=" ".join(map(str, one["counts"])))
 
 
 def _wagers(figures: Figures) -> list[Block]:
@@ -264,10 +282,7 @@ def _noted(figures: Figures) -> list[Block]:
         )
         for one in figures["faults"]
     ]
-    manual = [
-        (_time(one["utc"]), number(one["round"]), " ".join(map(str, one["dice"])), one["reason"])
-        for one in figures["manual"]
-    ]
+    manual = [(_time(one["utc"]), number(one["round"]), _entered(one), one["reason"]) for one in figures["manual"]]
     changes = [(_time(one["utc"]), controller(one["what"])) for one in figures["changes"]]
     corrected = [(_time(one["utc"]), number(one["round"]), _correction(one)) for one in figures["corrections"]]
     starts = [(_time(one["utc"]), number(one["boot"]), str(one["cause"] or "")) for one in figures["starts"]]

@@ -52,10 +52,14 @@ class Fixed(random.Random):
 
 
 @pytest.fixture
-def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Device, Store]]:
+def board(tmp_path: Path) -> lossy.Board:
+    return lossy.Board(tmp_path / "board", Fixed())
+
+
+@pytest.fixture
+def played(tmp_path: Path, board: lossy.Board, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Device, Store]]:
     """A table that has played them; position 4 leaves after round 3."""
     monkeypatch.setitem(tables.IDENTITY, "pack_hash", corrections.pack_hash(NJ))
-    board = lossy.Board(tmp_path / "board", Fixed())
 
     def device(port: str, store: Store, *_more: Any) -> Device:
         return Device(port, store, open_transport=lambda port: lossy.MemoryWire(board))
@@ -229,3 +233,63 @@ def test_the_table_refuses_the_same_live(tmp_path: Path) -> None:
         assert {place: why_not(store, *place, bonus=900) for place in live} == live
         assert set(live.values()) == {"E_BONUS_LATE", "E_BONUS_RAISE", "E_BONUS_FORFEIT"}
         device.close()
+
+
+def test_a_round_says_that_its_streak_counts_a_triple_that_was_corrected_away(
+    tablectl: Tablectl, played: tuple[Device, Store]
+) -> None:
+    device, store = played
+    assert "rests_on" not in store.round(4)
+    dealer.correct(device, store, 2, "camera 4 shows a 3", dice=[3, 3, 5])
+    dealer.correct(device, store, 3, "dealt twice")
+    words = "it counts triples before it that were corrected away (round {}); the streak stays as it was played"
+    for number, rounds in ((2, ""), (3, "2"), (4, "2, 3"), (5, "2, 3"), (6, "2, 3")):
+        shown = " ".join(tablectl("show", str(number)).out.split())
+        assert (words.format(rounds) in shown) == bool(rounds)
+        assert ("corrected away" in shown) == bool(rounds)
+        [row] = tablectl("show", str(number), "--json").rows
+        assert row.get("rests_on", []) == [int(one) for one in rounds.split(", ") if one]
+    # Back again: a triple is a triple.
+    dealer.correct(device, store, 2, "they were sixes", dice=[6, 6, 6])
+    dealer.correct(device, store, 3, "not twice", dice=[6, 6, 6])
+    assert "rests_on" not in store.round(4)
+
+
+def test_each_figure_of_a_report_is_of_one_kind_of_rolls(
+    tablectl: Tablectl, board: lossy.Board, played: tuple[Device, Store]
+) -> None:
+    device, store = played
+    lid = lossy.MemoryLid(board)
+    entered = _by_hand(device, lid, [5, 5, 5])
+    _by_hand(device, lid, [4, 4, 5])
+    dealer.correct(device, store, entered, "misread", dice=[3, 3, 5])
+    dealer.correct(device, store, 3, "dealt twice")
+    [shift] = tablectl("report", "-", "--json").rows
+    [figures] = shift["tables"]
+    # Rounds 2 to 5 were triples in a row, and one was typed; two of these five count no more.
+    assert (figures["triples_rolled"], figures["longest_streak"], figures["triples"]) == (5, 4, 3)
+    assert figures["corrected_rounds"] == 2
+    assert [(one["dice"], one.get("counts")) for one in figures["manual"]] == [
+        ([5, 5, 5], [3, 3, 5]),
+        ([4, 4, 5], None),
+    ]
+    page = tablectl("report", "-").out
+    for words in ("triples as they were rolled", "triples as corrected", "5 5 5, corrected to 3 3 5", "4 4 5<"):
+        assert words in page
+    dealer.correct(device, store, entered, "enough")
+    assert "5 5 5, corrected to void" in tablectl("report", "-").out
+
+
+def _by_hand(device: Device, lid: lossy.MemoryLid, dice: list[int]) -> int:
+    """A round whose result is entered by hand; its number."""
+    number = int(device.request("open", shaker=2)["round"])
+    device.request("close")
+    entry = device.request("manual", dice=dice, reason="reader down")
+    device.request("confirm", token=entry["token"], dice=dice)
+    lid.open(device)
+    device.wait_for(("SETTLED",), 10.0)
+    lid.shut(device)
+    device.poll(0.2)
+    device.request("finish")
+    device.wait_stored()
+    return number
