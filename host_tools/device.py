@@ -88,7 +88,7 @@ class Device:
         history = self.sink.history(uid)
         # Ids that the table has used up since its flash was lost are not used again.
         history["last_event"] = max(history["last_event"], self._check(link, uid, told))
-        told = link.hello(**history)
+        told = link.hello(keeps=True, **history)
         self._uid = uid
         self._told = history["last_event"]
         self._first_event = int(told.get("first_event", 1))

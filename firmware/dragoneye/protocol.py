@@ -24,6 +24,10 @@ which rises over the whole boot whoever signs, `key_id`, which names the table's
 `unprovisioned`: true for a table that never got keys. There nothing is signed and everybody may ask for everything;
 this is for a trial. A request that isn't signed by somebody who may ask for it is refused with E_AUTH, which says why;
 after several wrong signatures in a row none is read for a time.
+
+`hello` may be signed by the dealer's or the supervisor's key: by the host that keeps the record. One that is not signed
+starts a session all the same, but it is refused with E_AUTH where it tells of more than the table has, and what its
+host acknowledges is not removed.
 """
 
 import binascii
