@@ -18,8 +18,8 @@ def of_table(store: Store, search: Search) -> Message:
 
     `search` names the table and the time. Money in cents; `net` is the table's. A round that was corrected counts as
     the corrections leave it, but for what was rolled, which is as recorded: "manual", "triples_rolled" and
-    "longest_streak".
-    "corrections" are those that were made in this time, of whatever round.
+    "longest_streak". "corrections" are those that were made in this time, of whatever round; "outside" are the rounds
+    that the time misses because this computer's clock was put back.
     """
     assert search.uid is not None
     rounds: Counter[str] = Counter()
@@ -74,6 +74,7 @@ def of_table(store: Store, search: Search) -> Message:
     return {
         **figures,
         "rounds": dict(rounds),
+        "outside": store.outside(search),
         "wagers": {wager: wagers[wager] for wager in WAGERS if wager in wagers},
         "manual": manual,
         "voids": dict(sorted(voids.items())),

@@ -764,10 +764,49 @@ class Store:
         """The newest `last` rounds that are searched for, oldest first; `page` 2 are those before them, and so on."""
         if uid is not None:
             search = Search(uid, search.since, search.until, search.dice_set, search.status)
+        newest = self._newest_first(search)
         with self._guard(), Session(self._engine) as session:
-            query = search.of(select(Round)).order_by(Round.utc.desc(), Round.number.desc())
+            query = search.of(select(Round)).order_by(*newest)
             found = session.scalars(query.limit(last).offset((page - 1) * last)).all()
             return [row.as_dict() for row in reversed(found)]
+
+    def _newest_first(self, search: Search) -> tuple[Any, ...]:
+        """How rounds are sorted: one table's by their numbers, whatever this computer's clock said; several by time."""
+        if search.uid is not None or len(self.tables()) < 2:
+            return (Round.number.desc(),)
+        return Round.utc.desc(), Round.number.desc()
+
+    def latest(self, uid: str) -> str:
+        """The latest moment (UTC as stored) that the record has of a table; empty where it has none.
+
+        Later than this computer's time, its clock was put back.
+        """
+        with self._guard(), Session(self._engine) as session:
+            known = (
+                session.scalar(select(func.max(Round.utc)).where(Round.uid == uid)),
+                session.scalar(select(Head.utc).where(Head.uid == uid)),
+            )
+        return max((one for one in known if one is not None), default="")
+
+    def outside(self, search: Search) -> list[Message]:
+        """{"round", "utc"} of a table's rounds that the search's time misses because the clock was put back.
+
+        They were opened after a round that is in it and are dated before it, or the other way round.
+        """
+        if search.uid is None or (search.since is None and search.until is None):
+            return []
+        found: list[Any] = []
+        with self._guard(), Session(self._engine) as session:
+            within = search.of(select(func.min(Round.number), func.max(Round.number)))
+            first, last = session.execute(within).one()
+            if first is None:
+                return []
+            rows = select(Round.number, Round.utc).where(Round.uid == search.uid)
+            if search.since is not None:
+                found += session.execute(rows.where(Round.utc < search.since, Round.number > first)).all()
+            if search.until is not None:
+                found += session.execute(rows.where(Round.utc >= search.until, Round.number < last)).all()
+        return [{"round": number, "utc": utc} for number, utc in sorted(found)]
 
     def count(self, search: Search = EVERYTHING) -> int:
         """How many rounds are searched for."""
@@ -841,7 +880,7 @@ class Store:
         columns = [getattr(Round, name) for name in names]
         query = search.of(select(*columns)).where(Round.status == "settled")
         if last is not None:
-            query = query.order_by(Round.utc.desc(), Round.number.desc()).limit(last)
+            query = query.order_by(*self._newest_first(search)).limit(last)
             query = select(query.subquery()).order_by("uid", "number")
         else:
             query = query.order_by(Round.uid, Round.number)

@@ -155,6 +155,7 @@ def _document(
                 "Unprovisioned: in this time the table had no keys, and whoever held its cable could ask for anything."
             )
             document.blocks.append(Paragraph(words))
+        document.blocks += _outside(figures["outside"])
         document.blocks += _rounds(figures)
         if not lab:
             document.blocks += _wagers(figures)
@@ -190,6 +191,18 @@ def _document(
         Paragraph(_("Note these elsewhere: `tablectl audit --head` tells by one whether the record was put back.")),
     ]
     return document
+
+
+def _outside(rounds: list[Figures]) -> list[Block]:
+    if not rounds:
+        return []
+    words = _(
+        "The computer's clock was put back: of the rounds that were played in between, {count} lie outside this time "
+        "by their UTC and are not in this report ({rounds}); nor are what happened then and its figures."
+    )
+    named = ", ".join(f"{one['round']}: {_time(one['utc'])}" for one in rounds[:_ROWS])
+    more = "" if len(rounds) <= _ROWS else " ..."
+    return [Paragraph(words.format(count=number(len(rounds)), rounds=named + more), strong=True)]
 
 
 def _rounds(figures: Figures) -> list[Block]:

@@ -22,7 +22,7 @@ from host_tools.device import Device
 from host_tools.drift import Warned, Watch
 from host_tools.i18n import _
 from host_tools.link import LinkError, SerialTransport, Transport
-from host_tools.store import Search, Store, StoreError
+from host_tools.store import Search, Store, StoreError, utc_now
 
 Message = dict[str, Any]
 T = TypeVar("T")
@@ -42,7 +42,8 @@ class Snapshot:
 
     `linked` is whether it answers, `trouble` why not or what else is wrong, `record_trouble` why its record cannot be
     written; `table` is its hello, `state` its live state, `rounds` the newest stored rounds, oldest first,
-    `drift` the warning that the dice on the table drift from fair.
+    `drift` the warning that the dice on the table drift from fair; `ahead` is the record's latest moment (UTC as
+    stored) where that was later than this computer's time.
     """
 
     linked: bool = False
@@ -53,6 +54,7 @@ class Snapshot:
     pack: Pack | None = None
     rounds: tuple[Message, ...] = ()
     drift: Warned | None = None
+    ahead: str = ""
 
     def round(self) -> Message | None:
         """The stored round that the live state is of."""
@@ -197,7 +199,9 @@ class Hub:
         rolled = [one for one in rounds if one["status"] == "settled"]
         if rolled:
             self._judge(uid, rolled)
-        return {"rounds": rounds, "drift": self._watch_of_set.warned}
+        latest = self.store.latest(uid)
+        ahead = latest if latest > utc_now() else ""
+        return {"rounds": rounds, "drift": self._watch_of_set.warned, "ahead": ahead}
 
     def _judge(self, uid: str, rolled: list[Message]) -> None:
         """Let the drift watch see the newest rolls, or all of another set, or where some were missed or corrected."""

@@ -15,6 +15,7 @@ from dragoneye.rules.packs import WAGERS, Pack
 from host_tools import codes, corrections, diceset, faults
 from host_tools.i18n import _, controller
 from host_tools.rules import seating
+from host_tools.store import utc_text
 from host_tools.web.hub import ROLLS, Snapshot
 
 Message = dict[str, Any]
@@ -72,6 +73,9 @@ def _notices(snapshot: Snapshot, now: datetime) -> Iterator[Message]:
     view = snapshot.state
     if snapshot.record_trouble:
         yield {"kind": "record", "text": _("the record cannot be written: {why}").format(why=snapshot.record_trouble)}
+    if snapshot.ahead > utc_text(now):
+        words = _("this computer's clock is behind its record, which goes to {utc} UTC: it was put back; set it right")
+        yield {"kind": "clock", "text": words.format(utc=snapshot.ahead[:16].replace("T", " "))}
     if not snapshot.linked:
         return
     if view.get("fault"):

@@ -59,6 +59,21 @@ def test_the_rounds_in_spanish(tablectl: Tablectl, record: Path) -> None:
     assert tablectl("audit").out.startswith("1 table, ")
 
 
+def test_a_report_by_time_says_what_a_clock_that_was_put_back_keeps_out(
+    tablectl: Tablectl, record: Path, tmp_path: Path
+) -> None:
+    with contextlib.closing(sqlite3.connect(record)) as database, database:
+        database.execute("UPDATE rounds SET utc = '2026-05-17T17:00:00.000+00:00' WHERE number > 2")
+    page, since = tmp_path / "shift.html", ("--from", "2026-05-17T18:00")
+    assert tablectl("report", str(page), *since).code == 0
+    words = "of the rounds that were played in between, 2 lie outside this time"
+    assert words in page.read_text()
+    assert "3: 2026-05-17 17:00, 4: 2026-05-17 17:00" in page.read_text()
+    [figures] = tablectl("report", "-", *since, "--json").rows[0]["tables"]
+    assert [one["round"] for one in figures["outside"]] == [3, 4]
+    assert words not in tablectl("report", "-").out
+
+
 def test_the_rounds_as_json(tablectl: Tablectl, record: Path) -> None:
     rows = tablectl("rounds", "--json").rows
     assert [(row["round"], row["status"], row["voids"]) for row in rows] == [

@@ -25,10 +25,7 @@ from host_tools.web.hub import Snapshot
 from tests.synthetic import biased, fill, history
 from tests.unit.conftest import Tablectl, tablectl  # noqa: F401 - a fixture
 from tests.virtual import LONG, until
-from tests.web.conftest import BETS, PINS, Client, Served, serving, sessions_of
-
-BANK = {"high": ["6-6", "4-5"], "low": ["1-1", "3-3"]}
-PLAYERS = [{"position": 2, "stake": 5000, "hands": {"high": ["5-5", "3-6"], "low": ["2-2", "1-5"]}}]
+from tests.web.conftest import BANK, BETS, PINS, PLAYERS, Client, Served, serving, sessions_of
 
 
 def dealer(served: Served) -> Client:
