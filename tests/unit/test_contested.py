@@ -52,14 +52,14 @@ class Fixed(random.Random):
 
 
 @pytest.fixture
-def board(tmp_path: Path) -> lossy.Board:
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> lossy.Board:
+    monkeypatch.setitem(tables.IDENTITY, "pack_hash", corrections.pack_hash(NJ))
     return lossy.Board(tmp_path / "board", Fixed())
 
 
 @pytest.fixture
 def played(tmp_path: Path, board: lossy.Board, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Device, Store]]:
     """A table that has played them; position 4 leaves after round 3."""
-    monkeypatch.setitem(tables.IDENTITY, "pack_hash", corrections.pack_hash(NJ))
 
     def device(port: str, store: Store, *_more: Any) -> Device:
         return Device(port, store, open_transport=lambda port: lossy.MemoryWire(board))
