@@ -1154,8 +1154,8 @@ def _operational(words: str) -> str:
 
 def _lost_triples(session: Session, told: Message) -> list[int]:
     """The rounds that made up the streak before a round, and whose dice are no triple as corrections leave them."""
-    before = (told.get("result") or {"before": 0})["before"]
-    if not before:
+    before = told.get("result", {}).get("before", 0)
+    if not isinstance(before, int) or before < 1:
         return []
     query = select(Round).where(Round.uid == told["table"], Round.number < told["round"], Round.status == "settled")
     found = session.scalars(query.order_by(Round.number.desc()).limit(before))
