@@ -56,7 +56,7 @@ def test_a_tables_configuration_is_read_changed_and_replaced(tablectl: Tablectl,
         assert tablectl("config", "set", "settings.jolts", "50", "--port", port).refusal().endswith("from 1 to 12")
         assert config_hash(table) == changed
         [told] = tablectl("config", "set", "--file", file, "--port", port, "--json").rows
-        assert told == {"port": port, "config_hash": config_hash(table)}
+        assert told == {"port": port, "config_hash": config_hash(table), "runs": True}
         assert greet(port)[0]["pack"] == "pr"
         done = tablectl("config", "diff", "--file", file, "--port", port)
         assert (done.code, done.out) == (0, "no difference\n")
