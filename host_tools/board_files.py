@@ -394,10 +394,11 @@ class BoardFiles:
         """Reset the board unless that has been done."""
         if self._left:
             return
+        seconds = COME_BACK_S if error is None else AFTER_S
         try:
-            if not self.reset(COME_BACK_S if error is None else AFTER_S):
-                # It may have gone before it answered.
-                wait_for_table(self.port, AFTER_S)
+            # It may have gone before it answered; at a prompt that was there before nothing is to come back.
+            if not self.reset(seconds) and (self.ran or error is not None):
+                wait_for_table(self.port, seconds)
         except LinkError as failed:
             raise BadInput(_still_stopped(self.port, error or failed)) from None
 

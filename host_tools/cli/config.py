@@ -143,9 +143,11 @@ def file_option(function: Function) -> Function:
     )(function)
 
 
-def port_option(function: Function) -> Function:
-    """Add `--port` as the argument `port`, or None."""
-    return click.option("--port", help="The port of a table, in place of a file; see `tablectl ports`.")(function)
+def place_options(function: Function) -> Function:
+    """Add `--file` and, in its place, `--port`, as place_of takes them."""
+    return file_option(
+        click.option("--port", help="The port of a table, in place of a file; see `tablectl ports`.")(function)
+    )
 
 
 @contextlib.contextmanager
@@ -189,8 +191,7 @@ def new_file(file: Path, name: str, board: str, pack: str, as_json: bool) -> Non
 
 @config.command()
 @click.argument("key", required=False)
-@file_option
-@port_option
+@place_options
 @json_option
 def get(key: str | None, file: Path | None, port: str | None, as_json: bool) -> None:
     """The entry KEY, such as settings.settle_ms, or everything."""
@@ -211,8 +212,7 @@ def get(key: str | None, file: Path | None, port: str | None, as_json: bool) -> 
 @config.command("set")
 @click.argument("key", required=False)
 @click.argument("value", required=False)
-@file_option
-@port_option
+@place_options
 @json_option
 def set_entry(key: str | None, value: str | None, file: Path | None, port: str | None, as_json: bool) -> None:
     """Set the entry KEY to VALUE; with --file and --port and no KEY, write the whole file to the table.
@@ -241,8 +241,7 @@ def set_entry(key: str | None, value: str | None, file: Path | None, port: str |
 
 @config.command("unset")
 @click.argument("key")
-@file_option
-@port_option
+@place_options
 @json_option
 def unset_entry(key: str, file: Path | None, port: str | None, as_json: bool) -> None:
     """Take the entry KEY out, so that its default holds again.
@@ -348,8 +347,7 @@ def _editor() -> list[str]:
 
 
 @config.command()
-@file_option
-@port_option
+@place_options
 @json_option
 def edit(file: Path | None, port: str | None, as_json: bool) -> None:
     """Open the configuration in your editor ($VISUAL or $EDITOR); it is kept only when it is right."""
@@ -403,8 +401,7 @@ def _row(problem: Problem) -> dict[str, Any]:
 
 
 @config.command()
-@file_option
-@port_option
+@place_options
 @json_option
 def validate(file: Path | None, port: str | None, as_json: bool) -> None:
     """Check a configuration and name everything that is wrong; exit code 2 then."""
@@ -426,8 +423,7 @@ def validate(file: Path | None, port: str | None, as_json: bool) -> None:
 
 
 @config.command()
-@file_option
-@port_option
+@place_options
 @click.option("--with", "other", type=click.Path(dir_okay=False, path_type=Path), help="Another file to compare with.")
 @json_option
 def diff(file: Path | None, port: str | None, other: Path | None, as_json: bool) -> None:

@@ -11,8 +11,8 @@ from dragoneye.errors import BadInput
 from dragoneye.keys import JOURNAL, NAMES, PATH, name_of
 from host_tools import keys as work
 from host_tools import private
+from host_tools.cli.common import port_option
 from host_tools.cli.output import console, json_option, print_json, table
-from host_tools.cli.tables import port_option
 from host_tools.i18n import _, ngettext
 from host_tools.link import LinkError, Message
 

@@ -23,12 +23,11 @@ from dragoneye.text import show as shown
 from host_tools import contested, corrections, dealer, tile_round
 from host_tools import export as exports
 from host_tools.cli import call
-from host_tools.cli.common import db_option, open_store, void_reasons
+from host_tools.cli.common import db_option, on_port, open_store, port_option, void_reasons
 from host_tools.cli.numbers import number as told_number
 from host_tools.cli.output import console, json_option, parse_json, print_json, table
-from host_tools.cli.tables import parse_request, port_option
+from host_tools.cli.tables import parse_request
 from host_tools.cli.tiles import house_way_option
-from host_tools.device import Device
 from host_tools.i18n import _, ngettext, pgettext
 from host_tools.link import Link, SerialTransport
 from host_tools.rules import clauses
@@ -296,18 +295,13 @@ def correct(
     store = open_store(db)
     if given is not None:
         store.know(given)
-    try:
-        device = Device(port, store)
+    with on_port(port, store) as device:
+        device.wait_stored()
         try:
-            device.wait_stored()
             stored = dealer.correct(device, store, number, reason, anyway=anyway, **value)
         except contested.Contested as error:
             raise BadInput(_("{error}; --anyway corrects it so nevertheless").format(error=error)) from None
-        finally:
-            device.close()
-        voids = void_reasons(store, stored["table"], number)
-    finally:
-        store.close()
+    voids = void_reasons(store, stored["table"], number)
     if as_json:
         print_json(call.as_json(stored, voids))
     else:

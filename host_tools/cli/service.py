@@ -15,9 +15,8 @@ from rich.live import Live
 
 from dragoneye.errors import BadInput
 from host_tools import provision
-from host_tools.cli.common import db_option, open_store
+from host_tools.cli.common import db_option, on_port, open_store, port_option
 from host_tools.cli.output import console, json_option, print_json, table
-from host_tools.cli.tables import port_option
 from host_tools.device import Device
 from host_tools.i18n import _, controller, pgettext
 from host_tools.link import LinkError, Refused
@@ -27,20 +26,6 @@ Message = dict[str, Any]
 POLL_S = 0.05
 SELFTEST_S = 60.0
 PASS_S = 10.0
-
-
-@contextlib.contextmanager
-def on_port(port: str, db: Path | str | None) -> Iterator[Device]:
-    """The table on a port, whose records are kept meanwhile."""
-    store = open_store(db)
-    try:
-        device = Device(port, store)
-        try:
-            yield device
-        finally:
-            device.close()
-    finally:
-        store.close()
 
 
 @contextlib.contextmanager
@@ -142,7 +127,7 @@ def selftest(port: str, db: Path | str | None, as_json: bool) -> None:
 
     Put the three dice in the shaker and shut the lid first; the motor jolts once. The table is in test mode meanwhile.
     """
-    with on_port(port, db) as device, test_mode(device):
+    with on_port(port, open_store(db)) as device, test_mode(device):
         device.request("selftest", start=True)
 
         def ended() -> Message | None:
@@ -241,7 +226,7 @@ def sensors(port: str, once: bool, interval: float, step: int, db: Path | str | 
 
     Between rounds the table is in test mode meanwhile, and the readers are read; during a round they are not.
     """
-    with on_port(port, db) as device, contextlib.ExitStack() as stack:
+    with on_port(port, open_store(db)) as device, contextlib.ExitStack() as stack:
         try:
             stack.enter_context(test_mode(device))
         except Refused as refused:

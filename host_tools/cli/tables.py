@@ -11,9 +11,9 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from rich.text import Text
@@ -27,7 +27,7 @@ from dragoneye.rules.packs import Pack, load
 from dragoneye.text import show
 from host_tools import codes, contested, diceset, faults, provision
 from host_tools.cli import call
-from host_tools.cli.common import db_option, open_store, play_one
+from host_tools.cli.common import control_of, db_option, on_port, open_store, play_one, port_option
 from host_tools.cli.numbers import money
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.cli.packs import pack_option
@@ -37,16 +37,10 @@ from host_tools.i18n import _, controller, pgettext
 from host_tools.link import LinkClosed, Refused, SessionLost
 from host_tools.store import Store
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 Message = dict[str, Any]
 
 # How long a round may take where nobody has to move the lid.
 VIRTUAL_S = 60.0
-
-
-def port_option(function: Function) -> Function:
-    """Add `--port` as the argument `port`."""
-    return click.option("--port", required=True, help="Serial port of the table; see `tablectl ports`.")(function)
 
 
 @click.command()
@@ -172,15 +166,13 @@ class DiceClock:
 @json_option
 def monitor(port: str, seconds: float | None, db: Path | str | None, as_json: bool) -> None:
     """Show what a table says, live, and keep its record; comes back after a pulled cable."""
-    store = open_store(db)
     teller = Teller(as_json)
-    device = Device(port, store, teller)
-    teller("state", device.state)
-    if device.table.get("unprovisioned") and not as_json:
-        console().print(_("unprovisioned: this table has no keys yet and is not for play"), style="bold")
-    clock = DiceClock(as_json)
-    end = None if seconds is None else time.monotonic() + seconds
-    try:
+    with on_port(port, open_store(db), teller) as device, contextlib.suppress(KeyboardInterrupt):
+        teller("state", device.state)
+        if device.table.get("unprovisioned") and not as_json:
+            console().print(_("unprovisioned: this table has no keys yet and is not for play"), style="bold")
+        clock = DiceClock(as_json)
+        end = None if seconds is None else time.monotonic() + seconds
         while end is None or time.monotonic() < end:
             clock.look(device)
             try:
@@ -188,11 +180,6 @@ def monitor(port: str, seconds: float | None, db: Path | str | None, as_json: bo
             except (LinkClosed, SessionLost) as error:
                 click.echo(_("{error}; waiting for it to come back").format(error=error), err=True)
                 teller("state", device.reconnect(3600.0))
-    except KeyboardInterrupt:
-        pass
-    finally:
-        device.close()
-        store.close()
 
 
 def answer_text(name: str, answer: Message) -> Text:
@@ -328,35 +315,27 @@ def play(
     2. With --rounds a person opens and shuts the lid when told to; on a virtual table that is done too.
     """
     store = open_store(db)
-    try:
-        if rounds is not None:
-            chosen = load(pack)
-            device = Device(port, store)
-            try:
-                _play_rounds(device, store, chosen, rounds, random.Random(seed), keep_dice, as_json)
-            finally:
-                device.close()
-            return
-        device = Device(port, store, Teller(as_json))
+    if rounds is not None:
+        chosen = load(pack)
+        with on_port(port, store) as device:
+            _play_rounds(device, store, chosen, rounds, random.Random(seed), keep_dice, as_json)
+        return
+    with on_port(port, store, Teller(as_json)) as device:
         try:
             sys.exit(_play_lines(device, store, keep_dice, as_json))
         finally:
             with contextlib.suppress(BadInput):
                 device.wait_stored(2.0)
-            device.close()
-    finally:
-        store.close()
 
 
-def lid_of(port: str) -> Lid:
+@contextlib.contextmanager
+def lid_of(port: str) -> Iterator[Lid]:
     """The lid of the virtual table whose port this is, or a person's hands."""
-    folder = Path(port).parent
-    if (folder / "control").exists():
-        try:
-            return VirtualLid(Control(folder))
-        except TableError:
-            pass
-    return HumanLid(lambda words: click.echo(f">>> {words}", err=True))
+    with control_of(port) as control:
+        if control is not None:
+            yield VirtualLid(control)
+        else:
+            yield HumanLid(lambda words: click.echo(f">>> {words}", err=True))
 
 
 def _check_dice(device: Device, keep_dice: bool) -> str | None:
@@ -378,12 +357,12 @@ def _play_rounds(
         raise BadInput(
             _("the table plays by the rule pack {theirs}; give --pack {theirs}").format(theirs=device.table["pack"])
         )
-    lid = lid_of(device.port)
-    dealer = Dealer(device, pack, lid, patience=VIRTUAL_S if isinstance(lid, VirtualLid) else 3600.0)
-    for _count in range(rounds):
-        dealer.note = _check_dice(device, keep_dice)
-        plan = plan_round(rng, pack, dealer.surely(device.refresh)["streak"])
-        play_one(dealer, store, plan, as_json, with_tiles=False)
+    with lid_of(device.port) as lid:
+        dealer = Dealer(device, pack, lid, patience=VIRTUAL_S if isinstance(lid, VirtualLid) else 3600.0)
+        for _count in range(rounds):
+            dealer.note = _check_dice(device, keep_dice)
+            plan = plan_round(rng, pack, dealer.surely(device.refresh)["streak"])
+            play_one(dealer, store, plan, as_json, with_tiles=False)
 
 
 def _lines_of_stdin() -> queue.SimpleQueue[bytes | None]:

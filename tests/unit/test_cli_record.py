@@ -241,3 +241,41 @@ def test_a_damaged_row_is_one_clear_line(tablectl: Tablectl, tmp_path: Path) -> 
     assert (
         tablectl("show", "1", "--events").refusal() == "event 1 of table U1 is damaged in the database; restore a copy"
     )
+
+
+READING = {
+    "rounds": ("rounds",),
+    "show": ("show", "1"),
+    "export": ("export", "-"),
+    "audit": ("audit",),
+    "report": ("report", "-"),
+    "fairness": ("fairness",),
+    "record info": ("record", "info"),
+    "backup": ("backup", "copy.db"),
+    "a refusal": ("show", "77"),
+}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_a_command_lets_go_of_the_record(
+    name: str, tablectl: Tablectl, record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: set[Store] = set()
+    begin, end = Store.__init__, Store.close
+
+    def opened(store: Store, *arguments: Any, **options: Any) -> None:
+        begin(store, *arguments, **options)
+        held.add(store)
+        seen.append(store)
+
+    def closed(store: Store) -> None:
+        held.discard(store)
+        end(store)
+
+    seen: list[Store] = []
+    monkeypatch.setattr(Store, "__init__", opened)
+    monkeypatch.setattr(Store, "close", closed)
+    monkeypatch.chdir(tmp_path)
+    tablectl(*READING[name])
+    assert seen
+    assert not held
