@@ -16,7 +16,7 @@ from dragoneye.rules.packs import load
 from dragoneye.text import dumps
 from host_tools import contested, corrections, dealer
 from host_tools.audit import audit
-from host_tools.cli import record as commands
+from host_tools.cli import common
 from host_tools.cli import tables as playing
 from host_tools.contested import Contested
 from host_tools.device import Device
@@ -64,8 +64,7 @@ def played(tmp_path: Path, board: lossy.Board, monkeypatch: pytest.MonkeyPatch) 
     def device(port: str, store: Store, *_more: Any) -> Device:
         return Device(port, store, open_transport=lambda port: lossy.MemoryWire(board))
 
-    monkeypatch.setattr(commands, "Device", device)
-    monkeypatch.setattr(playing, "Device", device)
+    monkeypatch.setattr(common, "Device", device)
     store = Store(tmp_path / "rounds.db")
     table = device("memory", store)
     who = dealer.Dealer(table, NJ, lossy.MemoryLid(board))

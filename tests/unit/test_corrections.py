@@ -19,6 +19,7 @@ from dragoneye.rules.packs import load
 from dragoneye.text import dumps
 from host_tools import corrections, dealer, keys, report
 from host_tools.audit import Audit, audit
+from host_tools.cli import common
 from host_tools.cli import record as commands
 from host_tools.device import Device
 from host_tools.link import Refused
@@ -49,10 +50,10 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> lossy.Board:
     monkeypatch.setitem(tables.IDENTITY, "pack_hash", corrections.pack_hash(NJ))
     board = lossy.Board(tmp_path / "board", Fixed())
 
-    def device(port: str, store: Store) -> Device:
+    def device(port: str, store: Store, *_more: Any) -> Device:
         return Device(port, store, open_transport=lambda port: lossy.MemoryWire(board))
 
-    monkeypatch.setattr(commands, "Device", device)
+    monkeypatch.setattr(common, "Device", device)
     monkeypatch.setattr(commands, "SerialTransport", lambda port: lossy.MemoryWire(board))
     return board
 
