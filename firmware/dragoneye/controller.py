@@ -57,6 +57,9 @@ class Controller:
     (fault code, words) pair; then the other four may be those of an empty table. `gain_steps` and `dice_set`: as for
     the table. `gate` (a keys.Gate) says who may ask for what; without one it is a table without keys.
     """
+    # See set_back.
+    TIMES = ("_now", "_resend_at", "_announce_at")
+
 
     def __init__(
         self,
@@ -236,6 +239,18 @@ class Controller:
     def delivered(self):
         """True when the host has all that may leave."""
         return not self._out and (self._session is None or self._acked >= self._sendable())
+    def set_back(self, ms, *owners):
+        """The clock was set back by `ms`, and so is every time that is kept here or by one of `owners`: their TIMES.
+
+        What is long past stays so, but no further back than half of that: numbers shall stay small.
+        """
+        self._boot_at -= ms
+        for owner in (self, self.gate, self.table) + owners:
+            for name in owner.TIMES:
+                at = getattr(owner, name)
+                if at is not None:
+                    setattr(owner, name, max(at - ms, -ms // 2))
+
 
     def guard(self, now, action, *args):
         """Call a method of the table; a journal that refuses becomes the fault JOURNAL."""

@@ -108,6 +108,9 @@ class Gate:
     needs a key is let through.
     """
 
+    # See Controller.set_back.
+    TIMES = ("_closed_until",)
+
     def __init__(self, uid, nonce, keys=None, damage=None):
         self.uid = uid
         self.nonce = hexlify(nonce).decode()
