@@ -122,7 +122,7 @@ def audit(
     for pack in packs:
         store.know(pack)
     for table in store.tables() if uid is None else [uid]:
-        known = {corrections.pack_hash(pack): pack for pack in packs}
+        known = {pack.hash(): pack for pack in packs}
         _TableAudit(store, known, packs[0], table, done, progress, held.get(table, {})).run()
         done.tables += 1
     return done

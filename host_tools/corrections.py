@@ -12,19 +12,12 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from dragoneye.config import digest
 from dragoneye.rules import wagers
 from dragoneye.rules.packs import NAMES, Pack, load
-from dragoneye.text import dumps
 
 Message = dict[str, Any]
 Bets = dict[int, dict[str, int]]
 _TOLD = ("what", "why", "by", "dice", "position", "wagers")
-
-
-def pack_hash(pack: Pack) -> str:
-    """What a table tells of its rule pack when it starts (`boot`, field pack_hash)."""
-    return str(digest(dumps([[key, pack[key]] for key in sorted(pack.values)]).encode()))
 
 
 def told_of(event: int, utc: str, data: Message) -> Message:
@@ -35,7 +28,7 @@ def told_of(event: int, utc: str, data: Message) -> Message:
 @cache
 def known_packs() -> dict[str, Pack]:
     """The rule packs of this program by their hash."""
-    return {pack_hash(pack): pack for pack in (load(name) for name in NAMES)}
+    return {pack.hash(): pack for pack in (load(name) for name in NAMES)}
 
 
 def is_shipped(pack: Pack) -> bool:

@@ -389,7 +389,7 @@ class Store:
 
     def know(self, pack: Pack) -> None:
         """A house's own rule pack, by which corrected rounds can be settled anew."""
-        self._packs[corrections.pack_hash(pack)] = pack
+        self._packs[pack.hash()] = pack
 
     def pack_of(self, uid: str, number: int, given: Pack | None = None) -> Pack:
         """The rule pack that a settled round was played by, as the table told its hash when it started.

@@ -11,7 +11,6 @@ from dragoneye.controller import Controller
 from dragoneye.journal import Journal
 from dragoneye.protocol import READING, ROLLING, SHAKING, TEST
 from dragoneye.rules import packs, reading
-from dragoneye.text import dumps
 
 # Each import leaves 2 kB of garbage behind, the file's buffers: the rest shall lie there, not above it.
 heap.mark_modules_first(None)
@@ -22,7 +21,6 @@ from dragoneye.config import (  # noqa: E402
     WATCHDOG_MS,
     check_readers,
     dice_set_of,
-    digest,
     read_board,
     read_config,
     read_dice,
@@ -51,11 +49,11 @@ DEAF_MS = 5000
 COAST_MS = 500
 # Ring and buzzer: the shortest tone is 30 ms.
 SIGNAL_MS = 25
+# A new firmware on trial has proved itself when a host has said hello, or after so long.
+PROVED_MS = 20000
 # The clock is set back when it gets there, and counts what a meter has seen in units of this: MicroPython keeps numbers
 # from 2**30 on in the heap, and every sum would be garbage.
 SMALL = 1 << 29
-# A new firmware on trial has proved itself when a host has said hello, or after so long.
-PROVED_MS = 20000
 # Between two looks at the readers while nothing rolls.
 READERS_MS = 1000
 
@@ -77,11 +75,11 @@ class Clock:
         ticks = time.ticks_ms()
         self._total += time.ticks_diff(ticks, self._last)
         self._last = ticks
+        return self._total
+
     def set_back(self):
         """From now on it tells SMALL less."""
         self._total -= SMALL
-
-        return self._total
 
 
 class Meter:
@@ -90,9 +88,9 @@ class Meter:
     `written()` is how many microseconds went into journal writes so far, modulo SMALL: those have a line of their own
     and are left out of the runs.
     """
-        # Both count to SMALL and then again.
 
     def __init__(self, written):
+        # Both count to SMALL and then again.
         self.count = 0
         self.us = 0
         self._counts = 0
@@ -164,10 +162,10 @@ class MeteredJournal(Journal):
 
 
 class App:
+    """One running table."""
+
     # See Controller.set_back.
     TIMES = ("_heard_at", "_moved_at", "_readers_at", "_prove_at")
-
-    """One running table."""
 
     def __init__(self):
         self.clock = Clock()
@@ -222,7 +220,7 @@ class App:
             "board": data["name"],
             "uid": parts.unique_id(),
             "micropython": "%d.%d.%d" % sys.implementation[1][:3],
-            "pack_hash": digest(dumps([[key, pack[key]] for key in sorted(pack.values)]).encode()),
+            "pack_hash": pack.hash(),
             "config_hash": config_hash,
             "key_id": key_id,
             "locked": config.get("locked", False),

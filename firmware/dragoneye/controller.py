@@ -8,8 +8,7 @@ from dragoneye import protocol, round
 from dragoneye.journal import RESERVE, Damaged
 from dragoneye.keys import Gate
 from dragoneye.protocol import Noise, Problem
-from dragoneye.rules.packs import is_int
-from dragoneye.text import dumps
+from dragoneye.text import dumps, is_whole
 
 # Events under way at once, unacknowledged; sent again from the first one after RESEND_MS.
 WINDOW = 8
@@ -57,9 +56,9 @@ class Controller:
     (fault code, words) pair; then the other four may be those of an empty table. `gain_steps` and `dice_set`: as for
     the table. `gate` (a keys.Gate) says who may ask for what; without one it is a table without keys.
     """
+
     # See set_back.
     TIMES = ("_now", "_resend_at", "_announce_at")
-
 
     def __init__(
         self,
@@ -239,6 +238,7 @@ class Controller:
     def delivered(self):
         """True when the host has all that may leave."""
         return not self._out and (self._session is None or self._acked >= self._sendable())
+
     def set_back(self, ms, *owners):
         """The clock was set back by `ms`, and so is every time that is kept here or by one of `owners`: their TIMES.
 
@@ -250,7 +250,6 @@ class Controller:
                 at = getattr(owner, name)
                 if at is not None:
                     setattr(owner, name, max(at - ms, -ms // 2))
-
 
     def guard(self, now, action, *args):
         """Call a method of the table; a journal that refuses becomes the fault JOURNAL."""
@@ -284,7 +283,7 @@ class Controller:
             return
         self.counters["frames"] += 1
         if "ack" in value:
-            if self._session is not None and is_int(value["ack"]):
+            if self._session is not None and is_whole(value["ack"], 0, protocol.SEQ_MAX):
                 self._acked = max(self._acked, min(value["ack"], self._sent))
                 self._ack()
                 if self._acked >= self._sent:

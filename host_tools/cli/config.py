@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 import tomlkit
 
-from dragoneye.config import DICE_PATH, dice_set_of, digest
+from dragoneye.config import DICE_PATH, dice_set_of
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack
-from dragoneye.text import show
+from dragoneye.text import digest, show
 from host_tools import configuration, table_file, wiring
 from host_tools.board_data import boards
 from host_tools.cli.output import console, json_option, print_json, table

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from boards.virtual.client import TableError
-from dragoneye.config import digest
 from dragoneye.errors import BadInput
-from dragoneye.text import show
+from dragoneye.text import digest, show
 from host_tools import configuration
 from host_tools.board_files import BoardFiles
 from host_tools.configuration import BOARD_FILE, CONFIG_FILE

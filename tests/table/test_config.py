@@ -14,9 +14,9 @@ import pytest
 
 from boards.virtual.client import Table
 from boards.virtual.model import default_tags
-from dragoneye.config import digest
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import load
+from dragoneye.text import digest
 from host_tools import provision
 from host_tools.board_data import BOARDS
 from host_tools.board_files import BoardFiles, greet, wait_for_table

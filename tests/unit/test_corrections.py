@@ -47,7 +47,7 @@ class Fixed(random.Random):
 
 @pytest.fixture
 def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> lossy.Board:
-    monkeypatch.setitem(tables.IDENTITY, "pack_hash", corrections.pack_hash(NJ))
+    monkeypatch.setitem(tables.IDENTITY, "pack_hash", NJ.hash())
     board = lossy.Board(tmp_path / "board", Fixed())
 
     def device(port: str, store: Store, *_more: Any) -> Device:
