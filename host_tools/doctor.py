@@ -22,6 +22,7 @@ from serial.tools import list_ports
 from boards.virtual.unix_port import NoMicroPython, find_micropython
 from dragoneye import protocol
 from host_tools import diceset, faults, keys
+from host_tools.device import called
 from host_tools.flash import VENDOR
 from host_tools.i18n import _, controller
 from host_tools.link import Link, LinkError, Message, Prompt, SerialTransport
@@ -322,7 +323,7 @@ def table(link: Link, port: str) -> Iterator[Finding]:
         yield Finding("table", FAIL, str(error), remedy.format(port=port))
         return
     says = _("table {uid}: firmware {fw} ({build}), protocol {major}.{minor}, MicroPython {micropython}, {board}")
-    yield Finding("table", OK, says.format(**{key: told.get(key) for key in _HELLO}))
+    yield Finding("table", OK, says.format(**{**{key: told.get(key) for key in _HELLO}, "uid": called(told)}))
     yield _keys(told, port)
     if told.get("key_id") is not None:
         yield _held(str(told.get("uid")), str(told["key_id"]))

@@ -21,6 +21,7 @@ from host_tools.cli.numbers import decimal, money, number, percent
 from host_tools.cli.output import json_option, print_json
 from host_tools.cli.record import Asked, Moment, heads_of, progress, search_for, set_name, table_option
 from host_tools.codes import FAULTS, VOIDS
+from host_tools.device import called
 from host_tools.i18n import _, controller, pgettext
 from host_tools.store import Search, Store
 
@@ -148,7 +149,9 @@ def _document(
     title = _("Report for a test lab") if lab else _("Report of a shift")
     document = Document(title, f"{span} · " + _("made {made} UTC").format(made=f"{made:%Y-%m-%d %H:%M}"), made)
     for figures, sets in told:
-        name = Heading(_("Table {uid}").format(uid=figures["table"]))
+        # Under the name that it had last.
+        known = figures["identities"][-1] if figures["identities"] else {}
+        name = Heading(_("Table {uid}").format(uid=called({**known, "uid": figures["table"]})))
         document.blocks.append(name)
         if figures["unprovisioned"]:
             words = _(

@@ -32,7 +32,7 @@ from host_tools.cli.numbers import money
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.cli.packs import pack_option
 from host_tools.dealer import Dealer, HumanLid, Lid, VirtualLid, plan_round
-from host_tools.device import Device
+from host_tools.device import Device, called
 from host_tools.i18n import _, controller, pgettext
 from host_tools.link import LinkClosed, Refused, SessionLost
 from host_tools.store import Store
@@ -168,6 +168,8 @@ def monitor(port: str, seconds: float | None, db: Path | str | None, as_json: bo
     """Show what a table says, live, and keep its record; comes back after a pulled cable."""
     teller = Teller(as_json)
     with on_port(port, open_store(db), teller) as device, contextlib.suppress(KeyboardInterrupt):
+        if not as_json:
+            console().print(_("Table {uid}").format(uid=called(device.table)), markup=False)
         teller("state", device.state)
         if device.table.get("unprovisioned") and not as_json:
             console().print(_("unprovisioned: this table has no keys yet and is not for play"), style="bold")

@@ -79,10 +79,15 @@ def page(name: str, title: str, texts: Texts, body: str, **data: Any) -> str:
 """
 
 
-def display_page() -> str:
-    """The table's display."""
+def _named(heading: str, name: str) -> str:
+    """A page's heading, with the table's name first if it has one."""
+    return f"{name} · {heading}" if name else heading
+
+
+def display_page(name: str) -> str:
+    """The display of the table with this name."""
     # Texts inside an f-string would not be found by who collects them.
-    heading, table, streak = _("Dragon's eye table"), _("The table"), _("Streak and bonus")
+    heading, table, streak = _named(_("Dragon's eye table"), name), _("The table"), _("Streak and bonus")
     rolls, script = _("Last rolls, newest first"), _("This page needs JavaScript.")
     body = f"""<header>
 <div id="state" role="status" aria-live="polite"></div>
@@ -208,9 +213,10 @@ def dealer_texts() -> Texts:
     }
 
 
-def dealer_page(role: str, csrf: str, actions: Sequence[str], has_lid: bool) -> str:
-    """The dealer's console for a session of `role`, which may do `actions`; `has_lid`: a virtual table's lid."""
-    heading, script, message = _("Dealer's console"), _("This page needs JavaScript."), _("Messages")
+def dealer_page(name: str, role: str, csrf: str, actions: Sequence[str], has_lid: bool) -> str:
+    """The dealer's console of the table with this name for a session of `role`, which may do `actions`; `has_lid`: a
+    virtual table's lid."""
+    heading, script, message = _named(_("Dealer's console"), name), _("This page needs JavaScript."), _("Messages")
     dice = _("Are the dice fair?")
     body = f"""<header>
 <div id="state" role="status" aria-live="polite"></div>

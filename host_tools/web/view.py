@@ -13,6 +13,7 @@ from dragoneye import protocol
 from dragoneye.rules import wagers
 from dragoneye.rules.packs import WAGERS, Pack
 from host_tools import codes, corrections, diceset, faults
+from host_tools.device import called
 from host_tools.i18n import _, controller
 from host_tools.rules import seating
 from host_tools.store import utc_text
@@ -211,6 +212,7 @@ def display(snapshot: Snapshot, now: datetime) -> Message:
         "hint": _hint(snapshot, state),
         "notices": list(_notices(snapshot, now)),
         "table": snapshot.table.get("uid", ""),
+        "called": called(snapshot.table),
         "rolls": [_roll(stored) for stored in snapshot.rounds if stored["status"] != "open"][-ROLLS:],
     }
     if pack is None or not view:

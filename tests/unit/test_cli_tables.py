@@ -296,9 +296,9 @@ def test_monitor_tells_states_and_keeps_the_record(tablectl: Tablectl, bench: Ta
     rows = tablectl("monitor", "--port", bench.port, "--seconds", "0", "--json").rows
     assert [list(row) for row in rows] == [["state"]]
     assert rows[0]["state"]["state"] == protocol.IDLE
-    assert tablectl("monitor", "--port", bench.port, "--seconds", "0").out.startswith(
-        "IDLE · no round is open · round 1"
-    )
+    said = tablectl("monitor", "--port", bench.port, "--seconds", "0").out
+    assert said.startswith("IDLE · no round is open · round 1")
+    assert f"\nTable virtual table ({bench.state()['uid'].upper()})\n" in said
     said = "Invalid value for '--seconds': -1.0 is not in the range x>=0."
     assert tablectl("monitor", "--port", bench.port, "--seconds", "-1").refusal() == said
 

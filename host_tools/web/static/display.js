@@ -121,7 +121,7 @@ function seen(view) {
   show(at("rolls"), el("h2", {}, say("rolls")),
     rolls.length ? el("ol", { tabindex: "0", "aria-label": say("rolls") }, ...rolls.map(miniature))
       : el("p", {}, say("no_rolls")));
-  show(at("uid"), el("span", {}, view.table));
+  show(at("uid"), el("span", {}, view.called));
   fit();
 }
 
