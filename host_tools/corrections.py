@@ -33,7 +33,7 @@ def known_packs() -> dict[str, Pack]:
 
 def is_shipped(pack: Pack) -> bool:
     """Whether these are the rules of one of the packs that come with the program, under its name."""
-    shipped = known_packs().get(pack_hash(pack))
+    shipped = known_packs().get(pack.hash())
     return shipped is not None and shipped.name == pack.name
 
 

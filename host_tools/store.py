@@ -400,7 +400,7 @@ class Store:
         event = self.settled_event(uid, number)
         with self._guard(), Session(self._engine) as session:
             told = _pack_hash(session, uid, event)
-        if given is not None and told in ("", corrections.pack_hash(given)):
+        if given is not None and told in ("", given.hash()):
             return given
         pack = self._packs.get(told)
         if pack is not None and given is None:
@@ -646,22 +646,34 @@ class Store:
         if row is None or row.result is None:
             # Removed by now, or void or open: there is nothing that could be settled otherwise.
             return
-        events = session.scalars(
-            select(Event).where(Event.uid == uid, Event.round == row.number).order_by(Event.id)
-        ).all()
-        bets: corrections.Bets = {}
-        told = []
-        settled = 0
-        for one in events:
-            body = _parsed(one.body, f"event {one.id} of table {uid}")["d"]
-            if one.kind in ("closed", "locked", "bets"):
-                bets = dict(body["bets"])
-            elif one.kind == "settled":
-                settled = settled or one.id
-            elif one.kind == "correction":
-                told.append(corrections.told_of(one.id, one.utc, body))
+        bets, told, settled = _story(session, uid, row.number)
+        bets = bets or {}
         pack = self._packs.get(_pack_hash(session, uid, settled))
         row.corrected = dumps({**corrections.settle(json.loads(row.result), bets, told, pack), "told": told})
+
+    def down(self, uid: str, number: int) -> corrections.Bets | None:
+        """What each position had down when the bets of a round were closed; None where they never were."""
+        with self._guard(), Session(self._engine) as session:
+            return _story(session, uid, number)[0]
+
+    def as_corrected(self, uid: str, number: int, more: Message | None = None) -> Message:
+        """How a settled round stands, or would with one more correction `more` (its record's data).
+
+        As corrections.settle gives it, and "bets": all wagers of each position that a correction would start from.
+        Raises StoreError for a round without a result.
+        """
+        self.settled_event(uid, number)
+        with self._guard(), Session(self._engine) as session:
+            row = session.get(Round, (uid, number))
+            if row is None or row.result is None:
+                raise StoreError(_("round {number} has no result that could be corrected").format(number=number))
+            result = _parsed(row.result, f"round {number} of table {uid}")
+            bets, told, settled = _story(session, uid, number)
+            pack = self._packs.get(_pack_hash(session, uid, settled))
+        bets, told = bets or {}, told if more is None else [*told, more]
+        # A void round is brought back by a correction of its wagers: from those that it had.
+        left = corrections.as_corrected(result["dice"], bets, [one for one in told if one["what"] != "void"])
+        return {**corrections.settle(result, bets, told, pack), "bets": left[1] if left else {}}
 
     def _change_dice(self, session: Session, uid: str, record_id: int, data: Message) -> None:
         """Other dice: a new set, unless nothing was rolled with the one that was told last."""
@@ -1075,6 +1087,22 @@ def need_roll(stored: Message) -> list[int]:
     else:
         words = _("round {number} has no result yet; tiles are dealt by its total")
     raise StoreError(words.format(number=stored["round"]))
+
+
+def _story(session: Session, uid: str, number: int) -> tuple[corrections.Bets | None, list[Message], int]:
+    """Of a round: the wagers that stood when its bets were closed (None: never), its corrections, who settled it."""
+    bets: corrections.Bets | None = None
+    told = []
+    settled = 0
+    for one in session.scalars(select(Event).where(Event.uid == uid, Event.round == number).order_by(Event.id)):
+        body = _parsed(one.body, f"event {one.id} of table {uid}")["d"]
+        if one.kind in ("closed", "locked", "bets"):
+            bets = dict(body["bets"])
+        elif one.kind == "settled":
+            settled = settled or one.id
+        elif one.kind == "correction":
+            told.append(corrections.told_of(one.id, one.utc, body))
+    return bets, told, settled
 
 
 def _key_id(record: Message, before: Event | None) -> str | None:

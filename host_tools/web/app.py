@@ -29,6 +29,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dragoneye.protocol import SEQ_MAX
 from host_tools.device import name_of
 from host_tools.diceset import utc_now
 from host_tools.i18n import LANGUAGES, _, language, speaking
@@ -176,6 +177,7 @@ class Web:
                 Route("/dealer/login", self.login, methods=["POST"]),
                 Route("/dealer/logout", self.logout, methods=["POST"]),
                 Route("/dealer/do", self.do, methods=["POST"]),
+                Route("/dealer/round/{number:int}", self.round),
                 Route("/dealer/fairness", self.fairness),
                 Mount("/static", StaticFiles(directory=STATIC)),
             ],
@@ -330,6 +332,19 @@ class Web:
                 return JSONResponse({"error": _("too many actions at once; wait a second")}, 429, {"retry-after": "1"})
             status, answer = await self._console.act(session, asked)
             return self._with_cookie(request, JSONResponse(answer, status), self._sessions.renew(session))
+
+    async def round(self, request: Request) -> Response:
+        """How a round that is over stands, see Console.standing."""
+        with speaking(language_of(request)):
+            if self._session(request) is None:
+                return JSONResponse({"error": _("log in first")}, 401)
+            number = int(request.path_params["number"])
+            try:
+                if not 0 < number <= SEQ_MAX:
+                    raise StoreError(_("round {number} has no result that could be corrected").format(number=number))
+                return JSONResponse(await asyncio.to_thread(self._console.standing, number))
+            except StoreError as error:
+                return JSONResponse({"error": str(error)}, 404)
 
     async def fairness(self, request: Request) -> Response:
         """What the table's rolls say of the dice that are on it."""

@@ -35,6 +35,8 @@ REQUESTS = (
 # Done twice they do what they do once. The others are refused when the table has moved on since the page was seen.
 _ANY_TIME = ("bets", "leave", "shaker", "sensors", "selftest")
 _KEPT = 200
+# Of so many rounds the console shows what came of them.
+OUTCOMES = 5
 
 
 class Stale(BadInput):
@@ -125,12 +127,24 @@ def watched(snapshot: Snapshot, role: str) -> Message:
             "bets": {str(position): stakes for position, stakes in snapshot.state.get("bets", [])},
             "wagers": [[wager, _(wager)] for wager in snapshot.pack["wagers"]] if snapshot.pack else [],
             "positions": snapshot.pack["player_positions"] if snapshot.pack else 0,
+            "most": _most(snapshot),
+            "parts": [position for position, _stake in snapshot.state.get("streak", {}).get("parts", [])],
+            "over": [view.outcome(one) for one in snapshot.rounds if one["status"] != "open"][-OUTCOMES:],
             "tile_positions": snapshot.pack["positions"] - 1 if snapshot.pack else 0,
             "tiles_round": newest["round"] if newest else None,
             "hands": _kept_hands(snapshot),
         }
     )
     return shown
+
+
+def _most(snapshot: Snapshot) -> dict[str, int]:
+    """The highest stake of each wager in cents; "" is of all."""
+    pack = snapshot.pack
+    if pack is None:
+        return {}
+    bonus = pack["bonus_stake_max"]
+    return {"": pack["stake_max"], **({} if bonus is None else {"bonus": min(bonus, pack["stake_max"])})}
 
 
 def _dice_alarm(snapshot: Snapshot) -> bool:
@@ -205,12 +219,16 @@ class Console:
             keep = fields.pop("keep_dice", False) if name == "open" else False
             # The second confirmation of a correction that was refused without it.
             anyway = name == "correct" and fields.pop("anyway", False) is True
+            preview = fields.get("preview") is True if name == "correct" else False
             if name == "correct":
+                fields = {key: value for key, value in fields.items() if key != "preview"}
                 fields = {**fields, "event": await asyncio.to_thread(self._settling, fields.get("round"))}
             try:
                 protocol.check_request({"q": name, **fields})
             except protocol.Problem as problem:
                 raise BadInput(controller(problem.why)) from None
+            if preview:
+                return 200, {"ok": await asyncio.to_thread(self._preview, fields)}
             if name == "correct" and not anyway:
                 await asyncio.to_thread(self._check, fields)
             snapshot = self.hub.snapshot
@@ -271,6 +289,31 @@ class Console:
         told = [*(stored.get("corrected") or {"told": []})["told"], fields]
         return tile_round.dealt_before({**stored, "corrected": {"told": told}})
 
+    def standing(self, number: int) -> Message:
+        """How the round `number` stands, for who would correct it: see _stands. Raises StoreError."""
+        uid = str(self.hub.snapshot.table.get("uid", ""))
+        return _stands(self.hub.store.as_corrected(uid, number))
+
+    def _preview(self, fields: Message) -> Message:
+        """{"before", "after", "change", "doubt"}: what a correction would make of a round.
+
+        `change` is that of the table's net, in cents; `doubt` is why it needs `anyway`, or empty.
+        """
+        uid, number = str(self.hub.snapshot.table.get("uid", "")), fields["round"]
+        more = dict(fields)
+        if "wagers" in more:
+            more["wagers"] = {wager: stake for wager, stake in more["wagers"].items() if stake}
+        before = _stands(self.hub.store.as_corrected(uid, number))
+        after = _stands(self.hub.store.as_corrected(uid, number, more))
+        known = before["net"] is not None and after["net"] is not None
+        try:
+            self._check(fields)
+            doubt = ""
+        except Contested as error:
+            doubt = str(error)
+        change = after["net"] - before["net"] if known else None
+        return {"before": before, "after": after, "change": change, "doubt": doubt}
+
     def _move_lid(self, fields: Message) -> Message:
         to = fields.get("to")
         if self.lid is None or to not in ("open", "shut"):
@@ -297,6 +340,25 @@ class Console:
         if all("signal" in player for player in settled["players"]):
             told["signals"] = [tile_table.signal_words(player["signal"]) for player in settled["players"]]
         return told
+
+
+def _stands(corrected: Message) -> Message:
+    """{"void", "dice", "total", "bets", "nets", "net"} of Store.as_corrected; nets are the players', net the table's.
+
+    Dice, nets and net are None where the round's rule pack is not known.
+    """
+    result = corrected["result"]
+    nets: dict[str, int] = {}
+    for position, _wager, stake, odds in result["rows"] if result else ():
+        nets[str(position)] = nets.get(str(position), 0) + (stake * odds if odds else -stake)
+    return {
+        "void": corrected["void"],
+        "dice": result and result["dice"],
+        "total": result and sum(result["dice"]),
+        "bets": {str(position): stakes for position, stakes in sorted(corrected["bets"].items()) if stakes},
+        "nets": nets if result else None,
+        "net": -result["net"] if result else None,
+    }
 
 
 def tile_set() -> list[list[Any]]:

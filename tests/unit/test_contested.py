@@ -53,7 +53,7 @@ class Fixed(random.Random):
 
 @pytest.fixture
 def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> lossy.Board:
-    monkeypatch.setitem(tables.IDENTITY, "pack_hash", corrections.pack_hash(NJ))
+    monkeypatch.setitem(tables.IDENTITY, "pack_hash", NJ.hash())
     return lossy.Board(tmp_path / "board", Fixed())
 
 
@@ -181,7 +181,7 @@ def test_the_liability_limit_holds_for_corrections(
 ) -> None:
     _device, store = played
     limited = NJ.with_options({"liability_max": 10_000})
-    monkeypatch.setattr(store, "_packs", {corrections.pack_hash(NJ): limited})
+    monkeypatch.setattr(store, "_packs", {NJ.hash(): limited})
     assert contested.refusal(store, UID, 1, 3, {"match": 2_500}) is None
     assert contested.refusal(store, UID, 1, 3, {"triple": 400}) == (
         "E_LIABILITY",

@@ -382,7 +382,7 @@ def test_tile_hands_are_settled_by_the_pack_that_the_table_played_by(
     device, store = played
     ca = load("ca")
     # The same table, with other rules from its next start on.
-    tables.IDENTITY["pack_hash"] = corrections.pack_hash(ca)
+    tables.IDENTITY["pack_hash"] = ca.hash()
     board.start()
     device.reconnect()
     dealer.Dealer(device, NJ, lossy.MemoryLid(board)).play(dealer.Plan(2, {}, {}, []))
@@ -410,7 +410,7 @@ def test_a_houses_own_pack_is_named_by_its_file(
     device, store = played
     own = tmp_path / "house.json"
     own.write_text(json.dumps({"name": "house", "base": "ca", "values": {"commission_bp": [300, "house rule"]}}))
-    tables.IDENTITY["pack_hash"] = corrections.pack_hash(load(str(own)))
+    tables.IDENTITY["pack_hash"] = load(str(own)).hash()
     board.start()
     device.reconnect()
     dealer.Dealer(device, NJ, lossy.MemoryLid(board)).play(dealer.Plan(2, {}, {}, []))

@@ -174,6 +174,9 @@ class Served:
     def wait(self, *states: str) -> None:
         until(lambda: self.hub.snapshot.state.get("state") in states, f"{states}")
 
+    def wait_linked(self, is_linked: bool) -> None:
+        until(lambda: self.hub.snapshot.linked == is_linked, "the table's answer" if is_linked else "the table's end")
+
     def lid(self, to: str) -> None:
         def moved() -> bool:
             with suppress(TableError):

@@ -2,7 +2,7 @@
 import { die, el, money, page, say, show, showNotices, showState, svg, watch } from "./common.js";
 
 const at = (id) => document.getElementById(id);
-const MARKS = { pays: "✓", loses: "✗", stays: "=" };
+const MARKS = { pays: "✓", loses: "✗", stays: "=", back: "↩" };
 
 function arrow(clockwise) {
   // Three quarters of a circle, with its head where it ends.
