@@ -17,7 +17,12 @@ Message = dict[str, Any]
 
 def who(position: int) -> str:
     """A player position, or the dealer for 0."""
-    return _("position {position}").format(position=position) if position else _("the dealer")
+    return _("player position {position}").format(position=position) if position else _("the dealer")
+
+
+def _seat(deal_position: int) -> str:
+    """Whose tiles a deal position's are: a player position's number, or the bank (see docs/rules.md)."""
+    return str(deal_position - 1) if deal_position > 1 else _("bank")
 
 
 def signed(cents: int) -> str:
@@ -114,10 +119,11 @@ def print_round(console: Console, stored: Message, voids: list[str]) -> None:
         _line(
             console,
             _("deal"),
-            _("deal position {start} first: {deal}; action {action}").format(
+            _("{first} first (deal position {start}), by player position: {deal}; action: {action}").format(
+                first=who(tiles["start"] - 1) if tiles["start"] > 1 else _("the bank"),
                 start=tiles["start"],
-                deal=" ".join(map(str, tiles["deal"])),
-                action=" ".join(map(str, tiles["action"])),
+                deal=" ".join(map(_seat, tiles["deal"])),
+                action=" ".join(map(_seat, tiles["action"])),
             ),
         )
         if before := tile_round.dealt_before(stored):

@@ -47,7 +47,7 @@ def title(state: str) -> str:
 
 def who(position: int) -> str:
     """A player position, or the dealer for 0."""
-    return _("position {position}").format(position=position) if position else _("the dealer")
+    return _("player position {position}").format(position=position) if position else _("the dealer")
 
 
 def _hint(snapshot: Snapshot, state: str) -> str:

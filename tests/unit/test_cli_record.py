@@ -42,7 +42,7 @@ def test_the_rounds_as_a_table(tablectl: Tablectl, record: Path) -> None:
     heading, *rows = [re.split(r" {2,}", line.strip()) for line in done.out.splitlines()]
     assert heading == ["round", "UTC", "table", "dice", "total", "shaker", "voids", "table's net", "corrected"]
     assert [row[0] for row in rows] == ["1", "2", "3", "4"]
-    assert rows[1] == ["2", "2026-05-17 20:00:00", "U1", "4", "«4»", "4", "12", "position 2", "+$6.00"]
+    assert rows[1] == ["2", "2026-05-17 20:00:00", "U1", "4", "«4»", "4", "12", "player position 2", "+$6.00"]
     assert rows[3] == ["4", "2026-05-17 20:00:00", "U1", "void", "the dealer", "1"]
     assert (done.code, done.err) == (0, "")
 
@@ -94,9 +94,9 @@ def test_the_rounds_as_json(tablectl: Tablectl, record: Path) -> None:
 def test_one_round(tablectl: Tablectl, record: Path) -> None:
     assert tablectl("show", "2", "--json").rows == [tablectl("rounds", "--json").rows[1]]
     plain = tablectl("show", "1").out.splitlines()
-    assert plain[0] == "Round 1 · position 2 shakes"
+    assert plain[0] == "Round 1 · player position 2 shakes"
     assert plain[1] == "  dice     1  «2»  3    total 6   (the dragon's eye die shows 2)"
-    assert plain[2] == "  wagers  position 2: match $5.00 pays 1 to 1, odd $1.00 loses  +$4.00"
+    assert plain[2] == "  wagers  player position 2: match $5.00 pays 1 to 1, odd $1.00 loses  +$4.00"
     assert plain[-1] == "  net     table -$4.00"
     assert tablectl("show", "4").out.splitlines()[1:] == [
         "  void    supervisor: voided by a supervisor",

@@ -411,7 +411,9 @@ def test_records_are_told_in_the_chosen_language(kind: str, data: dict[str, Any]
 def test_what_a_table_could_owe_is_money() -> None:
     view = {"state": "BETTING", "round": 7, "shaker": 2, "bets_open": True, "liability": 12345, "lid_open": False}
     state = {**view, "streak": {"count": 0}}
-    assert describe("state", state).endswith(" · round 7, position 2 shakes · bets open, the table could owe $123.45")
+    assert describe("state", state).endswith(
+        " · round 7, player position 2 shakes · bets open, the table could owe $123.45"
+    )
     with i18n.speaking("es"):
         told = describe("state", state)
     assert told.endswith(" · ronda 7, agita la posición 2 · apuestas abiertas, la mesa podría deber $123.45")

@@ -139,17 +139,18 @@ def test_the_plain_demo_reads_back_as_the_json(demos: dict[str, str]) -> None:
     for part, row in zip(parts[1:], rows, strict=False):
         heading = re.match(r"Round (\d+) · (.*) shakes\n", part)
         assert heading
-        who = f"position {row['shaker']}" if row["shaker"] else "the dealer"
+        who = f"player position {row['shaker']}" if row["shaker"] else "the dealer"
         assert heading.groups() == (str(row["round"]), who)
         dice, total, eye = re.findall(r"  dice    (.*)   total (\d+)   \(the dragon's eye die shows (\d)\)", part)[0]
         marked = [f"«{die}»" if index == row["eye"] else str(die) for index, die in enumerate(row["dice"])]
         assert (dice.split(), int(total), int(eye)) == (marked, row["total"], row["dice"][row["eye"]])
-        start, deal, action = re.findall(r"deal position (\d) first: ([\d ]+); action ([\d ]+)", part)[0]
+        told = r"deal    (.*) first \(deal position (\d)\), by player position: (.*); action: ([\d ]+)\n"
+        first, start, deal, action = re.findall(told, part)[0]
         assert int(start) == row["start"]
-        assert ([int(one) for one in deal.split()], [int(one) for one in action.split()]) == (
-            row["deal"],
-            row["action"],
-        )
+        assert first == (f"player position {row['start'] - 1}" if row["start"] > 1 else "the bank")
+        # Player position k is deal position k + 1, and deal position 1 the bank's.
+        dealt = [1 if one == "bank" else int(one) + 1 for one in deal.split()]
+        assert (dealt, [int(one) + 1 for one in action.split()]) == (row["deal"], row["action"])
         assert re.findall(r"(?m)^  void    (\w+): ", part) == row["voids"]
         staked = re.findall(r"(\w+) (\$[\d.,]+) (?:pays (\d+) to 1|loses)", part)
         staked = [(name, cents(stake), int(odds or 0)) for name, stake, odds in staked if name in text.WAGERS]
