@@ -127,11 +127,11 @@ def test_a_whole_round_with_the_display_in_a_second_window(windows: Windows, ser
     state(screen, "Result")
     expect(screen.locator(".felt .die.eye")).to_have_attribute("aria-label", "dragon's eye die: 2")
     expect(screen.locator(".felt .total strong")).to_have_text("9")
-    expect(screen.locator(".felt .deal")).to_have_text("position 1 is dealt first, then counter-clockwise")
+    expect(screen.locator(".felt .deal")).to_have_text("player position 1 is dealt first, then counter-clockwise")
     expect(screen.locator(".seat-1")).to_contain_text("FIRST")
     expect(screen.locator(".seat-2")).to_contain_text("✓ pays $10")
     expect(screen.locator(".seat-2")).to_contain_text("✗ loses")
-    expect(desk.locator(".result")).to_contain_text("position 1 is dealt first")
+    expect(desk.locator(".result")).to_contain_text("player position 1 is dealt first")
     no_complaints(screen)
     # Tile hands, by tapping the tiles.
     tap_hands(desk)
@@ -329,6 +329,7 @@ def test_typed_wagers_count_when_they_are_set(windows: Windows, served: Served) 
     state(desk, "No more bets")
     expect(match).to_have_value("25")
     expect(seats.nth(5)).to_have_text("6 · $26")
+    served.bench.do("next", dice=[1, 2, 4])
     served.ask("shake")
     served.wait("LOCKED")
     served.reveal()
@@ -494,7 +495,7 @@ def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(390, 844), (1920, 1080)])
+@pytest.mark.parametrize("size", [(390, 844), (1920, 1080), (1280, 720), (1024, 768)])
 def test_both_schemes_on_a_phone_and_on_a_wall(windows: Windows, settled: Served, scheme: Any, size: Any) -> None:
     view = {"width": size[0], "height": size[1]}
     page = display(windows, settled, color_scheme=scheme, viewport=view, locale="es-PR", reduced_motion="reduce")

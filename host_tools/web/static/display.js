@@ -82,7 +82,7 @@ function miniature(roll) {
 }
 
 // Each seat's text as large as fits, where the seats have a height of their own; in hundredths of the screen's.
-const SIZES = [3.2, 2.9, 2.6, 2.35, 2.1, 1.9, 1.7, 1.5];
+const SIZES = [3.2, 2.9, 2.6, 2.35, 2.1, 1.9, 1.7, 1.6, 1.5, 1.4];
 
 function fit() {
   for (const one of at("table").querySelectorAll(".seat:not(.bank)")) {
