@@ -335,7 +335,7 @@ class Web:
 
     async def round(self, request: Request) -> Response:
         """How a round that is over stands, see Console.standing."""
-        with speaking(language_of(request)):
+        with speaking(self._language(request)):
             if self._session(request) is None:
                 return JSONResponse({"error": _("log in first")}, 401)
             number = int(request.path_params["number"])

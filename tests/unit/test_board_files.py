@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from mpremote.transport import TransportError  # type: ignore[import-untyped]
 
-from dragoneye.config import digest
 from dragoneye.keys import JOURNAL, name_of
+from dragoneye.text import digest
 from host_tools import board_files, flash
 from host_tools.board_data import BOARDS
 from host_tools.board_files import BoardFiles, Started

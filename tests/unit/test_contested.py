@@ -14,7 +14,7 @@ import pytest
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import load
 from dragoneye.text import dumps
-from host_tools import contested, corrections, dealer
+from host_tools import contested, dealer
 from host_tools.audit import audit
 from host_tools.cli import common
 from host_tools.cli import tables as playing
