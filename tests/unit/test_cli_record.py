@@ -50,9 +50,9 @@ def test_the_rounds_as_a_table(tablectl: Tablectl, record: Path) -> None:
 def test_the_rounds_in_spanish(tablectl: Tablectl, record: Path) -> None:
     rows = [re.split(r" {2,}", line.strip()) for line in tablectl("rounds", "--lang", "es").out.splitlines()]
     assert rows[4] == ["4", "2026-05-17 20:00:00", "U1", "nula", "el Croupier", "1"]
-    assert rows[2][-2] == "la posición 2"
+    assert rows[2][-2] == "la posición de jugador 2"
     assert [row["status"] for row in tablectl("rounds", "--lang", "es", "--json").rows][3] == "void"
-    assert tablectl("show", "2", "--lang", "es").out.splitlines()[0] == "Ronda 2 · agita la posición 2"
+    assert tablectl("show", "2", "--lang", "es").out.splitlines()[0] == "Ronda 2 · agita la posición de jugador 2"
     audited = tablectl("audit", "--lang", "es").out.splitlines()[0]
     assert audited.startswith("1 mesa, ")
     assert ", 4 rondas, " in audited

@@ -416,7 +416,7 @@ def test_what_a_table_could_owe_is_money() -> None:
     )
     with i18n.speaking("es"):
         told = describe("state", state)
-    assert told.endswith(" · ronda 7, agita la posición 2 · apuestas abiertas, la mesa podría deber $123.45")
+    assert told.endswith(" · ronda 7, agita la posición de jugador 2 · apuestas abiertas, la mesa podría deber $123.45")
 
 
 def test_open_and_shut_agree_with_what_they_are_said_of() -> None:
