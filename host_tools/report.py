@@ -9,6 +9,8 @@ from dragoneye.rules.packs import WAGERS
 from host_tools import corrections, fairness
 from host_tools.store import Message, Search, Store
 
+# How a record of changed dice or of a changed shaker ends where no streak was ended by it (dragoneye.betting).
+KEPT = ", streak kept"
 # Records that a person asks about, beside the rounds.
 NOTED = ("boot", "fault", "door", "service", "streak", "test", "dice", "restart", "correction")
 
@@ -120,15 +122,17 @@ def _events(store: Store, search: Search) -> Message:
         elif kind == "service":
             doors["service at start"] += data["times"]
         elif kind == "restart" or (kind == "streak" and not data["position"]):
-            changes.append({"utc": utc, "what": data["why"]})
+            changes.append({"utc": utc, "what": _change(data)})
         elif kind == "correction":
             corrected.append({"utc": utc, "event": record["id"], "by": None, **data})
         elif kind == "dice":
             changes.append({"utc": utc, "what": f"dice set {data['serial']}"})
+    keyless = _without_keys(store, search)
     return {
         "faults": faults,
         "starts": starts,
-        "unprovisioned": _without_keys(store, search, identities),
+        "unprovisioned": bool(keyless),
+        "keyless": keyless,
         "identities": identities,
         "changes": changes,
         "corrections": corrected,
@@ -136,15 +140,30 @@ def _events(store: Store, search: Search) -> Message:
     }
 
 
-def _without_keys(store: Store, search: Search, identities: list[Message]) -> bool:
-    """Whether the table ran without keys in this time, or had none when it began: anybody could ask for anything."""
+def _without_keys(store: Store, search: Search) -> list[Message]:
+    """{"since", "until"} of each while that the table ran without keys: anybody could ask for anything.
+
+    `since` is None where it had none when the time began, `until` where it had none at its end.
+    """
     assert search.uid is not None
-    told = list(identities)
-    if search.since is not None:
-        # The last start before: the table ran on from there.
-        before = deque(store.stream_events(search.uid, ("boot",), None, search.since), 1)
-        told += [record["d"] for record in before]
-    return any(not data.get("key_id") for data in told)
+    # The last start before: the table ran on from there.
+    before = deque(store.stream_events(search.uid, ("boot",), None, search.since), 1) if search.since else ()
+    found: list[Message] = []
+    for record in (*before, *store.stream_events(search.uid, ("boot",), search.since, search.until)):
+        is_open = bool(found) and found[-1]["until"] is None
+        utc = None if search.since is not None and record["utc"] < search.since else record["utc"]
+        if not record["d"].get("key_id") and not is_open:
+            found.append({"since": utc, "until": None})
+        elif record["d"].get("key_id") and is_open:
+            found[-1]["until"] = utc
+    return found
+
+
+def _change(data: Message) -> str:
+    """What a record says that ended a streak or changed a unit; none can be kept where none ran."""
+    why = str(data["why"])
+    ran = data.get("streak", {}).get("count", 0) > 0
+    return why if ran or not why.endswith(KEPT) else why.removesuffix(KEPT) + ", no streak ran"
 
 
 def sets_of(store: Store, search: Search, alpha: float = 0.01) -> list[tuple[fairness.DiceSet, Message]]:

@@ -154,10 +154,8 @@ def _document(
         name = Heading(_("Table {uid}").format(uid=called({**known, "uid": figures["table"]})))
         document.blocks.append(name)
         if figures["unprovisioned"]:
-            words = _(
-                "Unprovisioned: in this time the table had no keys, and whoever held its cable could ask for anything."
-            )
-            document.blocks.append(Paragraph(words))
+            words = _("Unprovisioned: without keys, whoever held the table's cable could ask for anything: {times}.")
+            document.blocks.append(Paragraph(words.format(times=_keyless(figures["keyless"]))))
         document.blocks += _outside(figures["outside"])
         document.blocks += _rounds(figures)
         if not lab:
@@ -194,6 +192,24 @@ def _document(
         Paragraph(_("Note these elsewhere: `tablectl audit --head` tells by one whether the record was put back.")),
     ]
     return document
+
+
+def _keyless(times: list[Figures]) -> str:
+    return ", ".join(
+        _("{since} to {until} UTC").format(
+            since=_time(one["since"]) or _("the beginning"), until=_time(one["until"]) or _("the end")
+        )
+        for one in times
+    )
+
+
+def _start_cause(cause: str | None) -> str:
+    words = {
+        "pwron": _("pwron: the power, or the reset button"),
+        "wdt": _("wdt: the watchdog, or a restart that the host asked for (keys, maintenance, the end of test mode)"),
+        "soft": _("soft: Ctrl-D at the prompt"),
+    }
+    return words.get(cause or "", cause or "")
 
 
 def _outside(rounds: list[Figures]) -> list[Block]:
@@ -301,7 +317,7 @@ def _noted(figures: Figures) -> list[Block]:
     manual = [(_time(one["utc"]), number(one["round"]), _entered(one), one["reason"]) for one in figures["manual"]]
     changes = [(_time(one["utc"]), controller(one["what"])) for one in figures["changes"]]
     corrected = [(_time(one["utc"]), number(one["round"]), _correction(one)) for one in figures["corrections"]]
-    starts = [(_time(one["utc"]), number(one["boot"]), str(one["cause"] or "")) for one in figures["starts"]]
+    starts = [(_time(one["utc"]), number(one["boot"]), _start_cause(one["cause"])) for one in figures["starts"]]
     doors = [(pgettext("door", which), number(count)) for which, count in figures["doors"].items()]
     return [
         *_list(_("Void rolls"), voids, (_("reason"), _("what it means"), _("times")), frozenset((0, 1))),

@@ -139,6 +139,9 @@ CONTROLLER = (
     "shaker changed",
     "dice changed, streak kept",
     "shaker changed, streak kept",
+    # What a report says of these where none ran.
+    "dice changed, no streak ran",
+    "shaker changed, no streak ran",
     "dice set %s",
     # Why a self-test has no report, or a part of it was not run.
     "none was started",

@@ -359,8 +359,20 @@ def test_a_report_says_when_the_table_had_no_keys(played: tuple[Device, Store], 
     *_others, last = list(store.stream_events(UID, ("boot",)))
     assert last["d"]["key_id"]
     assert start["id"] < last["id"]
-    assert report.of_table(store, Search(uid=UID))["unprovisioned"]
+    told = report.of_table(store, Search(uid=UID))
+    assert told["unprovisioned"]
+    times = [one["utc"] for one in store.stream_events(UID, ("boot",))]
+    assert told["keyless"] == [{"since": times[0], "until": times[-1]}]
     assert not report.of_table(store, Search(uid=UID, since="2099-01-01"))["unprovisioned"]
+
+
+def test_a_report_does_not_say_that_a_streak_was_kept_where_none_ran(played: tuple[Device, Store]) -> None:
+    device, store = played
+    device.request("changed", unit="dice", keep=False)
+    device.request("changed", unit="shaker", keep=True)
+    device.wait_stored()
+    *_before, dice, shaker = report.of_table(store, Search(uid=UID))["changes"]
+    assert (dice["what"], shaker["what"]) == ("dice changed, no streak ran", "shaker changed, no streak ran")
 
 
 # Tile hands beside a round
