@@ -487,9 +487,10 @@ def test_a_technician_tests_the_table(windows: Windows, served: Served) -> None:
 
 @pytest.fixture(scope="module")
 def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A table whose newest result has all wagers there are at one seat."""
+    """A table whose newest result has all wagers there are: at a side, in the middle, and where it is dealt first."""
     with serving(tmp_path_factory.mktemp("settled")) as served:
-        served.lock([4, 4, 5], {1: dict.fromkeys(("match", "even", "odd", "double", "triple", "bonus"), 12_345)})
+        all_six = dict.fromkeys(("match", "even", "odd", "double", "triple", "bonus"), 12_345)
+        served.lock([4, 4, 5], dict.fromkeys((1, 4, 5), all_six))
         served.reveal()
         yield served
 
