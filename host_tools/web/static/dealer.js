@@ -893,9 +893,10 @@ function virtual() {
 // -- the page -----------------------------------------------------------------------------------------------------
 
 const place = at("console");
-place.append(nextStep(), result(), lastRounds());
+place.append(nextStep(), result());
 if (page.has_lid && may("shake")) place.append(virtual());
 if (may("bets")) place.append(wagers(), tileHands());
+place.append(lastRounds());
 if (may("void")) place.append(supervisor());
 if (may("test")) place.append(technician());
 at("logout").append(el("button", { type: "button", onclick: logOut }, say("log_out", { role: say("role_name") })));
