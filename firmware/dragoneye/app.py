@@ -49,6 +49,8 @@ DEAF_MS = 5000
 COAST_MS = 500
 # Ring and buzzer: the shortest tone is 30 ms.
 SIGNAL_MS = 25
+# Of a table's name in `hello`, in characters.
+NAME_MAX = 40
 # A new firmware on trial has proved itself when a host has said hello, or after so long.
 PROVED_MS = 20000
 # The clock is set back when it gets there, and counts what a meter has seen in units of this: MicroPython keeps numbers
@@ -224,6 +226,8 @@ class App:
             "config_hash": config_hash,
             "key_id": key_id,
             "locked": config.get("locked", False),
+            "name": config.get("name", "")[:NAME_MAX],
+            "languages": " ".join(config.get("languages", ()))[:NAME_MAX],
         }
         self.controller = Controller(
             journal,

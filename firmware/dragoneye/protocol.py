@@ -15,6 +15,8 @@ What a frame's object holds:
 
 A host starts a session with `hello`; its sequence numbers rise by one from there. A repeated number gets the same
 answer again and no second effect; a number out of order is refused with E_HELLO, and the host says hello anew.
+The answer tells the table's `name` and its `languages`, the preferred one first and a space between two (since 1.3);
+empty where the configuration says nothing.
 
 At a table with keys each request of a role is signed (since 1.3), by the last member of its object:
     "a":"<role>:<counter>:<mac>"                        see below

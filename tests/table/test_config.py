@@ -57,7 +57,8 @@ def test_a_tables_configuration_is_read_changed_and_replaced(tablectl: Tablectl,
         assert config_hash(table) == changed
         [told] = tablectl("config", "set", "--file", file, "--port", port, "--json").rows
         assert told == {"port": port, "config_hash": config_hash(table), "runs": True}
-        assert greet(port)[0]["pack"] == "pr"
+        hello = greet(port)[0]
+        assert (hello["pack"], hello["name"], hello["languages"]) == ("pr", "Mesa de Puerto Rico", "es en")
         done = tablectl("config", "diff", "--file", file, "--port", port)
         assert (done.code, done.out) == (0, "no difference\n")
         assert tablectl("config", "validate", "--port", port).out == f"{port}: right\n"
