@@ -299,7 +299,7 @@ def test_monitor_tells_states_and_keeps_the_record(tablectl: Tablectl, bench: Ta
     assert rows[0]["state"]["state"] == protocol.IDLE
     said = tablectl("monitor", "--port", bench.port, "--seconds", "0").out
     assert said.startswith("IDLE · no round is open · round 1")
-    assert f"\nTable {bench.state()['uid'].upper()}\n" in said
+    assert f"\nTable virtual table ({bench.state()['uid'].upper()})\n" in said
     said = "Invalid value for '--seconds': -1.0 is not in the range x>=0."
     assert tablectl("monitor", "--port", bench.port, "--seconds", "-1").refusal() == said
 
