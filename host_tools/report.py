@@ -7,7 +7,7 @@ from typing import Any
 
 from dragoneye.rules.packs import WAGERS
 from host_tools import corrections, fairness
-from host_tools.store import Message, Search, Store
+from host_tools.store import Message, Search, Store, damaged, event_name
 
 # Records that a person asks about, beside the rounds.
 NOTED = ("boot", "fault", "door", "service", "streak", "test", "dice", "restart", "correction")
@@ -89,7 +89,8 @@ def _events(store: Store, search: Search) -> Message:
     doors: Counter[str] = Counter()
     standing: dict[str, Message] = {}
     assert search.uid is not None
-    for record in store.stream_events(search.uid, NOTED, search.since, search.until):
+
+    def note(record: Message) -> None:
         data: dict[str, Any] = record["d"]
         kind, utc = record["k"], record["utc"]
         if kind == "fault" and data["set"]:
@@ -113,6 +114,12 @@ def _events(store: Store, search: Search) -> Message:
             corrected.append({"utc": utc, "event": record["id"], "by": None, **data})
         elif kind == "dice":
             changes.append({"utc": utc, "what": f"dice set {data['serial']}"})
+
+    for record in store.stream_events(search.uid, NOTED, search.since, search.until):
+        try:
+            note(record)
+        except (KeyError, TypeError, ValueError):
+            raise damaged(event_name(record["id"], search.uid)) from None
     return {
         "faults": faults,
         "starts": starts,

@@ -121,7 +121,7 @@ def _audit(store: Store, packs: tuple[str, ...], uid: str | None) -> Figures:
 
     with progress(_("audit"), None) as advance:
         return auditing.audit(
-            store, [load(name) for name in (*packs, *NAMES)], uid, advance, auditing.held_keys(store.tables())
+            store, [load(name) for name in (*packs, *NAMES)], uid, advance, auditing.held_keys(store)
         ).as_dict()
 
 
