@@ -111,7 +111,8 @@ def _events(store: Store, search: Search) -> Message:
         elif kind == "restart" or (kind == "streak" and not data["position"]):
             changes.append({"utc": utc, "what": data["why"]})
         elif kind == "correction":
-            corrected.append({"utc": utc, "event": record["id"], "by": None, **data})
+            # As wherever corrections are told: `event` is its own.
+            corrected.append({"utc": utc, "by": None, **data, "event": record["id"], "corrects": data["event"]})
         elif kind == "dice":
             changes.append({"utc": utc, "what": f"dice set {data['serial']}"})
 

@@ -392,6 +392,8 @@ class Store:
         if isinstance(self.path, Path):
             if must_exist and not self.path.exists():
                 raise StoreError(_("{path}: there is no such database yet; play a round first").format(path=self.path))
+            if self.path.exists() and not self.path.is_file():
+                raise StoreError(_("{path}: this is no file").format(path=show(str(self.path))[1:-1]))
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:

@@ -149,7 +149,7 @@ def search_for(store: Store, asked: Asked, status: str | None = None) -> Search:
                 )
             )
     if since is not None and until is not None and since >= until:
-        raise BadInput(_("--since is not before --until: {since}, {until}").format(since=since, until=until))
+        raise BadInput(_("the time from {since} until {until} ends before it begins").format(since=since, until=until))
     return Search(uid, since, until, number, status)
 
 
@@ -163,6 +163,15 @@ def heads_of(store: Store, uid: str | None) -> list[dict[str, Any]]:
     """Where the records of the tables end: {"table", "event", "head", "utc"}; to be noted where nobody rewrites it."""
     found = [store.head(table) for table in (store.tables() if uid is None else [uid])]
     return [{key: head[key] for key in ("table", "event", "head", "utc")} for head in found if head is not None]
+
+
+def format_of(file: str) -> str:
+    """The format of an export by the end of the file's name; CSV for standard output. Raises BadInput."""
+    ends = file.rpartition(".")[2].lower()
+    if file != "-" and ends not in exports.FORMATS:
+        words = _("{path}: allowed: a file ending in .csv, .jsonl or .parquet, or -")
+        raise BadInput(words.format(path=file))
+    return "csv" if file == "-" else ends
 
 
 @contextmanager
@@ -301,9 +310,7 @@ def correct(
 
 @click.command()
 @click.argument("file")
-@click.option(
-    "--format", "kind", type=click.Choice(exports.FORMATS), help="Default: by the end of FILE's name, or csv."
-)
+@click.option("--format", "kind", type=click.Choice(exports.FORMATS), help="Default: by the end of FILE's name.")
 @click.option("--rolls", is_flag=True, help="Raw rolls for a test lab instead of rounds.")
 @click.option("--last", type=click.IntRange(1), help="With --rolls: only so many, the newest.")
 @search_options
@@ -323,8 +330,7 @@ def export(
     """Write rounds, or raw rolls, to FILE (- is stdout): CSV, JSON Lines or Parquet."""
     if last is not None and not rolls:
         raise click.UsageError(_("--last goes with --rolls"))
-    ends = file.rpartition(".")[2].lower()
-    kind = kind or (ends if ends in exports.FORMATS else "csv")
+    kind = kind or format_of(file)
     store = open_store(db, must_exist=True)
     search = search_for(store, asked, status)
     with exports.target(file) as out, progress(_("export"), last or store.count(search)) as advance:
@@ -555,7 +561,12 @@ def keep_tiles(
 
 @record.command()
 @click.option(
-    "--older-than", "days", required=True, type=click.IntRange(1), metavar="DAYS", help="Age in days, 90 or more."
+    "--older-than",
+    "days",
+    required=True,
+    type=click.IntRange(1, 36_500),
+    metavar="DAYS",
+    help="Age in days, 90 or more.",
 )
 @db_option
 @json_option

@@ -24,7 +24,7 @@ from dragoneye import protocol
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack, load
 from dragoneye.text import show
-from host_tools import codes, diceset, faults, provision
+from host_tools import bounded, codes, diceset, faults, provision
 from host_tools.cli import call
 from host_tools.cli.common import db_option, open_store, play_one
 from host_tools.cli.output import console, json_option, print_json, table
@@ -469,7 +469,7 @@ def _check_flash(folder: Path, pack: Pack) -> None:
     if not (folder / "flash.img").exists() or not config.exists():
         return
     try:
-        there = dict(json.loads(config.read_text(encoding="utf-8"))["pack"])
+        there = dict(json.loads(bounded.read_text(config, encoding="utf-8"))["pack"])
     except (OSError, ValueError, KeyError, TypeError):
         raise BadInput(_("{folder}: this is no virtual table's folder; name another").format(folder=folder)) from None
     # What the configuration says of the pack's origin is no rule of it.
