@@ -24,7 +24,7 @@ from dragoneye.keys import Key
 from dragoneye.protocol import SEQ_MAX
 from dragoneye.rules.packs import Pack
 from dragoneye.text import show
-from host_tools import corrections, keys
+from host_tools import contested, corrections, keys
 from host_tools.i18n import _
 from host_tools.link import Link
 from host_tools.rules import seating, settlement, tiles
@@ -135,7 +135,9 @@ def audit(
     tables = [table for table in store.tables() if uid in (None, table)]
     if not done.findings:
         store.check_table(uid)
-    known = {corrections.pack_hash(pack): pack for pack in packs}
+    known = {pack.hash(): pack for pack in packs}
+    for pack in packs:
+        store.know(pack)
     for table in tables:
         if table not in unread:
             _TableAudit(store, known, packs[0], table, done, progress, held.get(table, {})).run()
@@ -295,7 +297,8 @@ class _TableAudit:
         self.ticks = 0
         self.utc = ""
         self.event = 0
-        # The rounds as the events have them, until their rows have come by.
+        # The rule pack of each settled round, and the rounds as the events have them, until their rows have come by.
+        self.played_by: dict[int, Pack] = {}
         self.expected: dict[int, Message] = {}
         self.rows: Iterator[Message] = iter(())
         self.set = 1
@@ -668,6 +671,17 @@ class _TableAudit:
                 ),
                 number,
             )
+        elif data["what"] == "bets":
+            stakes = {wager: stake for wager, stake in data["wagers"].items() if stake}
+            try:
+                found = contested.refusal(self.store, self.uid, number, data["position"], stakes, self.event)
+            except StoreError:
+                # What it hangs on is damaged, and found where it stands.
+                found = None
+            if found is not None:
+                code, why = found
+                words = _("it gives position {position} in round {number} wagers that the table would have refused: ")
+                self.note(words.format(position=data["position"], number=number) + f"{why} ({code})")
 
     def _corrected(self, number: int) -> Message | None:
         """What the corrections of a round make of it, by the rules of this auditor."""
@@ -726,6 +740,8 @@ class _TableAudit:
         self._check_streak(data, roll, number)
         expected = self._expect(number)
         expected.update(status="settled", shaker=data["shaker"], dice_set=self.set, result=data)
+        # Its tile hands are by the same rules, whatever the table plays by when their row comes by.
+        self.played_by[number] = self.pack
         expected["manual"] = data["manual"]
         self.rolled_with_set = True
         self.bets, self.locked = [], None
@@ -825,6 +841,7 @@ class _TableAudit:
 
     def _compare(self, row: Message, expected: Message, number: int) -> None:
         result = expected["result"]
+        pack = self.played_by.pop(number, self.pack)
         for key in ("dice", "eye", "total", "net"):
             expected[key] = None if result is None else result[key]
         if result is not None:
@@ -856,14 +873,24 @@ class _TableAudit:
         if told["tiles"] is not None and result is None:
             self.find(_("the round has tile hands and no result: they are dealt by its total"), number)
         elif told["tiles"] is not None:
-            self._check_tiles(told["tiles"], result, number)
+            self._check_tiles(told["tiles"], result, number, pack)
 
-    def _check_tiles(self, hands: Message, result: Message | None, number: int) -> None:
-        """Settle the tile hands again, and deal the seats by the total."""
+    def _check_tiles(self, hands: Message, result: Message | None, number: int, pack: Pack) -> None:
+        """Settle the tile hands again, and deal the seats by the recorded total or one that it was corrected to."""
         try:
             self.done.tile_hands += len(hands["players"])
             if result is not None:
-                order = seating.order_of_pack(result["total"], self.pack)
+                total: Any = hands.get("total", result["total"])
+                corrected = [sum(one["dice"]) for one in self.corrections.get(number, ()) if one["what"] == "dice"]
+                if total not in (result["total"], *corrected):
+                    self.find(
+                        _("the tile hands were dealt by the total {total}, which the dice never had").format(
+                            total=show(total)
+                        ),
+                        number,
+                    )
+                    return
+                order = seating.order_of_pack(total, pack)
                 action = seating.hands_in_play(order, [player["position"] + 1 for player in hands["players"]]).action
                 # Older records name the positions without a bet in the action too.
                 actions = ([*action], [*order.action])
@@ -871,9 +898,9 @@ class _TableAudit:
                     self.find(_("the deal is not the one that the dice total gives"), number)
             if not hands["players"]:
                 return
-            bank = _hands(hands["bank"], self.pack)
+            bank = _hands(hands["bank"], pack)
             for player in hands["players"]:
-                settled = tiles.settle(_hands(player, self.pack), bank, player["stake"], self.pack)
+                settled = tiles.settle(_hands(player, pack), bank, player["stake"], pack)
                 ours = {"result": settled.result, "net": settled.net, "commission": settled.commission}
                 if not _same({key: player[key] for key in ours}, ours):
                     self.find(

@@ -12,6 +12,7 @@ import struct
 import time
 from collections.abc import Iterator, Mapping
 from types import TracebackType
+from typing import NamedTuple
 
 from mpremote.transport import TransportError, TransportExecError  # type: ignore[import-untyped]
 from mpremote.transport_serial import SerialTransport as RawPrompt  # type: ignore[import-untyped]
@@ -40,6 +41,10 @@ SCRIPT_S = 10.0
 BLINK_S = 3.0
 # How long a board that was let go after Ctrl-C is waited for.
 GIVE_BACK_S = 15.0
+# How long a board on which no table ran is waited for; one that was in maintenance comes back as a table.
+UNSURE_S = 10.0
+# How long a board is waited for when something went wrong; it may have gone for good.
+AFTER_S = 5.0
 
 
 class MayNotStop(BadInput):
@@ -110,7 +115,7 @@ def _in_maintenance(link: Link, port: str) -> Link:
     end = time.monotonic() + COME_BACK_S
     while not link.in_maintenance and not link.at_prompt:
         if time.monotonic() >= end:
-            raise LinkError(_("the table does not restart for maintenance"))
+            raise LinkError(_("the table does not restart for maintenance; press its reset"))
         try:
             link.poll(0.05)
         except LinkClosed:
@@ -153,8 +158,20 @@ print(Pin(n, Pin.IN, Pin.PULL_UP).value())
 """
 
 
+class Started(NamedTuple):
+    """What came of a board's start: what its table said to hello, or why it said nothing.
+
+    `told` is None where the service key keeps the board at its prompt (`key_is_on`), and where no table answers on a
+    board on which none ran before either.
+    """
+
+    told: Message | None
+    key_is_on: bool
+
+
 class BoardFiles:
-    """The files of the controller on `port`; its program does not run meanwhile. A context manager.
+    """The files of the controller on `port`; its program does not run meanwhile. A context manager, which resets the
+    board at its end, whatever ended it, unless `start` or `reset` has done so.
 
     `ran` tells whether a table ran there. With `insist` whatever else runs there is stopped as well: a program that is
     not ours, or a table that ends again and again. Every method raises BadInput when the board does not answer as
@@ -165,6 +182,8 @@ class BoardFiles:
         self.port = port
         self.ran = False
         self._stopped = False
+        # Whether the board has been reset since it was taken.
+        self._left = False
         try:
             if insist:
                 self._insist()
@@ -175,9 +194,13 @@ class BoardFiles:
         except (KeyboardInterrupt, SystemExit):
             self._give_back()
             raise
+        except BadInput as error:
+            if self.ran and not self._give_back():
+                raise BadInput(_still_stopped(port, error)) from None
+            raise
 
-    def _give_back(self) -> None:
-        """After Ctrl-C or a SIGTERM while it was being stopped: a table shall run again, not wait in maintenance."""
+    def _give_back(self) -> bool:
+        """When stopping it was broken off: a table shall run again, not wait in maintenance. Whether it may."""
         end = time.monotonic() + GIVE_BACK_S
         while time.monotonic() < end:
             try:
@@ -187,12 +210,13 @@ class BoardFiles:
                     self._stopped = True
                 self._take()
                 self.reset(GIVE_BACK_S)
-                return
+                return True
             except MayNotStop:
-                return
+                return True
             except BadInput:
                 # While it restarts it refuses, and its port comes and goes.
                 time.sleep(0.2)
+        return False
 
     def _insist(self) -> None:
         """Ask whatever runs to stop, where it can be asked, and stop it."""
@@ -313,23 +337,41 @@ class BoardFiles:
         if self._prompt.fs_hashfile(path, "sha256") != hashlib.sha256(content).digest():
             raise BadInput(_("{port}: {file} on the board is not what was written").format(port=self.port, file=path))
 
-    def start(self, seconds: float = COME_BACK_S) -> Message | None:
-        """Reset the board; what its table says to hello, None where the service key keeps it at the prompt."""
-        held = self.service_key_is_on()
-        self.reset()
-        return None if held else wait_for_table(self.port, seconds)
+    def start(self, expected: bool = False) -> Started:
+        """Reset the board and wait for its table, where one ran before or is `expected`; what came of it.
 
-    def reset(self, seconds: float | None = None) -> None:
+        Raises LinkError when the board, or a table that must be there, does not come back.
+        """
+        key_is_on = self.service_key_is_on()
+        sure = self.ran or expected
+        try:
+            self.reset()
+            if key_is_on:
+                return Started(None, True)
+            return Started(wait_for_table(self.port, COME_BACK_S if sure else UNSURE_S), False)
+        except Prompt:
+            if sure:
+                raise
+        except LinkError as error:
+            if sure or key_is_on:
+                raise LinkError(_still_stopped(self.port, error)) from None
+        return Started(None, False)
+
+    def reset(self, seconds: float | None = None) -> bool:
         """A hard reset: the table starts as after power-on. The port goes with it; wait until it is back.
 
-        Raises LinkError when it does not come back within so many seconds, or COME_BACK_S.
+        Returns whether the board took the request; it may go before it has answered. Raises LinkError when it does not
+        come back within so many seconds, or COME_BACK_S.
         """
-        # It may go before the board has answered.
+        taken = False
         with contextlib.suppress(BadInput), self._told():
             self._prompt.exec_raw_no_follow("import machine\nmachine.reset()")
+            taken = True
+        self._left = True
         self._drain_to_end()
         self.close()
         wait_for_port(self.port, seconds)
+        return taken
 
     def close(self) -> None:
         """Give the port back."""
@@ -342,7 +384,31 @@ class BoardFiles:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self._leave(error)
+        except (KeyboardInterrupt, SystemExit):
+            self._leave(error)
+            raise
+
+    def _leave(self, error: BaseException | None) -> None:
+        """Reset the board unless that has been done."""
+        if self._left:
+            return
+        seconds = COME_BACK_S if error is None else AFTER_S
+        try:
+            # It may have gone before it answered; at a prompt that was there before nothing is to come back.
+            if not self.reset(seconds) and (self.ran or error is not None):
+                wait_for_table(self.port, seconds)
+        except LinkError as failed:
+            raise BadInput(_still_stopped(self.port, error or failed)) from None
+
+
+def _still_stopped(port: str, error: BaseException) -> str:
+    """What is said when the board may not have been started again after an error."""
+    if not isinstance(error, BadInput):
+        return _("{port}: the table may still be stopped: press its reset, or plug it in again").format(port=port)
+    words = _("{why}; the table may still be stopped: press its reset, or plug it in again")
+    return words.format(why=error)
 
 
 def wait_for_table(port: str, timeout: float = COME_BACK_S) -> Message:

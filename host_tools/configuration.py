@@ -27,14 +27,13 @@ from dragoneye.config import (
     WATCHDOG_LEAST_MS,
     WATCHDOG_MOST_MS,
     WATCHDOG_MS,
-    digest,
 )
 from dragoneye.config import SETTINGS as SETTINGS_ALLOWED
 from dragoneye.errors import BadInput
 from dragoneye.round import SETTINGS
 from dragoneye.rules import packs
 from dragoneye.rules.reading import UID_DIGITS
-from dragoneye.text import show
+from dragoneye.text import digest, show
 from host_tools.board_data import board_data, boards, parts_data
 from host_tools.i18n import LANGUAGES, _, controller
 from host_tools.pins import check_pins

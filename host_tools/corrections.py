@@ -12,19 +12,12 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from dragoneye.config import digest
 from dragoneye.rules import wagers
 from dragoneye.rules.packs import NAMES, Pack, load
-from dragoneye.text import dumps
 
 Message = dict[str, Any]
 Bets = dict[int, dict[str, int]]
 _TOLD = ("what", "why", "by", "dice", "position", "wagers")
-
-
-def pack_hash(pack: Pack) -> str:
-    """What a table tells of its rule pack when it starts (`boot`, field pack_hash)."""
-    return str(digest(dumps([[key, pack[key]] for key in sorted(pack.values)]).encode()))
 
 
 def told_of(event: int, utc: str, data: Message) -> Message:
@@ -35,7 +28,13 @@ def told_of(event: int, utc: str, data: Message) -> Message:
 @cache
 def known_packs() -> dict[str, Pack]:
     """The rule packs of this program by their hash."""
-    return {pack_hash(pack): pack for pack in (load(name) for name in NAMES)}
+    return {pack.hash(): pack for pack in (load(name) for name in NAMES)}
+
+
+def is_shipped(pack: Pack) -> bool:
+    """Whether these are the rules of one of the packs that come with the program, under its name."""
+    shipped = known_packs().get(pack.hash())
+    return shipped is not None and shipped.name == pack.name
 
 
 def as_corrected(dice: list[int], bets: Bets, told: Iterable[Message]) -> tuple[list[int], Bets] | None:
@@ -67,6 +66,29 @@ def settle(result: Message, bets: Bets, told: list[Message], pack: Pack | None) 
     rows = wagers.settle_table(bets, dice, result["eye"], result["shaker"], result["before"], pack)
     changed = {"dice": dice, "total": sum(dice), "rows": rows, "net": wagers.net_of(rows)}
     return {"void": False, "result": dict(result, **changed)}
+
+
+def rolled(stored: Message) -> list[int] | None:
+    """The dice that count of a stored round, whether or not its rule pack is known; None where none do.
+
+    That is an open round, a void one, and one that was corrected to void.
+    """
+    result = stored.get("result")
+    if result is None:
+        return None
+    told = (stored.get("corrected") or {"told": []})["told"]
+    left = as_corrected(result["dice"], {}, [{"position": 0, "wagers": {}, **one} for one in told])
+    return None if left is None else list(left[0])
+
+
+def dealt_by(stored: Message) -> int | None:
+    """The dice total that a stored round's tile hands were dealt by; None without hands.
+
+    Hands that were kept before the dice were corrected stay as they are. Those that do not say it were dealt by the
+    recorded dice.
+    """
+    tiles = stored.get("tiles")
+    return None if tiles is None else int(tiles.get("total", stored["result"]["total"]))
 
 
 def standing(stored: Message) -> Message | None:

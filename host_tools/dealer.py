@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 from boards.virtual.client import TableError
 from dragoneye import protocol
 from dragoneye.rules.packs import Pack
-from host_tools import faults
+from host_tools import contested, faults
 from host_tools.device import Device
 from host_tools.i18n import _
 from host_tools.link import LinkClosed, LinkError, Refused, SessionLost
@@ -238,17 +238,21 @@ def correct(
     dice: list[int] | None = None,
     position: int | None = None,
     wagers: dict[str, int] | None = None,
+    anyway: bool = False,
 ) -> Message:
     """A supervisor corrects round `number`: its dice, all wagers of one position, or, with neither, it should be void.
 
-    The correction is a record of the table's own; the round as it is stored then (see host_tools.corrections). Raises
-    StoreError for a round without a result, and when what the table records cannot be stored now;
-    Refused and LinkError as `Device.request`.
+    The correction is a record of the table's own; the round as it is stored then (see host_tools.corrections). Wagers
+    that the table would have refused when the round was played are refused, unless they shall be so `anyway`. Raises
+    contested.Contested for these, StoreError for a round without a result, and when what the table records cannot be
+    stored now; Refused and LinkError as `Device.request`.
     """
     told = {"dice": dice, "position": position, "wagers": wagers}
     what = "dice" if dice is not None else "void" if position is None and wagers is None else "bets"
     event = store.settled_event(device.uid, number)
     given: Message = {name: value for name, value in told.items() if value is not None}
+    if not anyway:
+        contested.check(store, device.uid, {"round": number, **given})
     try:
         device.request("correct", round=number, what=what, event=event, reason=reason, **given)
         device.wait_stored()

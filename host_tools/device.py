@@ -13,6 +13,17 @@ from host_tools.keys import RING
 from host_tools.link import Link, LinkClosed, LinkError, Message, SerialTransport, SessionLost, Signer, Transport
 
 
+def called(told: Message) -> str:
+    """A table as people know it, by what its hello or its record `boot` tells: its name, if it has one, and its id."""
+    uid, name = str(told.get("uid", "")), name_of(told)
+    return f"{name} ({uid})" if name else uid
+
+
+def name_of(told: Message) -> str:
+    """A table's name, empty when it has none, without what a terminal would obey."""
+    return "".join(letter for letter in str(told.get("name") or "") if letter.isprintable())
+
+
 class Sink(Protocol):
     """Where events go. See host_tools.store.Store."""
 
@@ -88,7 +99,7 @@ class Device:
         history = self.sink.history(uid)
         # Ids that the table has used up since its flash was lost are not used again.
         history["last_event"] = max(history["last_event"], self._check(link, uid, told))
-        told = link.hello(**history)
+        told = link.hello(keeps=True, **history)
         self._uid = uid
         self._told = history["last_event"]
         self._first_event = int(told.get("first_event", 1))

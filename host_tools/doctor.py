@@ -22,6 +22,8 @@ from serial.tools import list_ports
 from boards.virtual.unix_port import NoMicroPython, find_micropython
 from dragoneye import protocol
 from host_tools import diceset, faults, keys
+from host_tools.device import called
+from host_tools.flash import VENDOR
 from host_tools.i18n import _, controller
 from host_tools.link import Link, LinkError, Message, Prompt, SerialTransport
 from host_tools.provision import build_hash
@@ -31,7 +33,6 @@ OK, WARN, FAIL = "ok", "warn", "fail"
 DISTRIBUTION = "dragoneye-table"
 RULES = Path(__file__).parent / "udev" / "70-dragoneye.rules"
 RULE_FOLDERS = ("etc/udev/rules.d", "run/udev/rules.d", "usr/lib/udev/rules.d", "lib/udev/rules.d")
-VENDOR = 0x2E8A  # Raspberry Pi
 BOOT_LOADERS = {"0003": "RP2040", "000f": "RP2350"}  # products of that vendor: the ROM's USB drive
 # Before this program was written; a clock that stands there was never set.
 EARLIEST = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -322,7 +323,7 @@ def table(link: Link, port: str) -> Iterator[Finding]:
         yield Finding("table", FAIL, str(error), remedy.format(port=port))
         return
     says = _("table {uid}: firmware {fw} ({build}), protocol {major}.{minor}, MicroPython {micropython}, {board}")
-    yield Finding("table", OK, says.format(**{key: told.get(key) for key in _HELLO}))
+    yield Finding("table", OK, says.format(**{**{key: told.get(key) for key in _HELLO}, "uid": called(told)}))
     yield _keys(told, port)
     if told.get("key_id") is not None:
         yield _held(str(told.get("uid")), str(told["key_id"]))
@@ -335,13 +336,19 @@ def table(link: Link, port: str) -> Iterator[Finding]:
         yield Finding("build", OK, _("the table runs this program's firmware"))
     if state.get("state") == protocol.FAULT:
         code = str(state.get("fault"))
-        remedy = _("put its cause right, then a supervisor clears it: tablectl play, clear {code}").format(code=code)
+        remedy = _("put its cause right, then a supervisor clears it: tablectl play --port {port}, then clear {code}")
+        remedy = remedy.format(port=port, code=code)
         yield Finding("fault", FAIL, faults.in_words(state), remedy)
     for code, detail in sorted(state.get("service", {}).items()):
         yield Finding("service", WARN, f"{code}: {controller(detail)}", faults.remedy(code))
     aged = diceset.told(told.get("dice_set"), diceset.utc_now())
     if aged:
-        yield Finding("dice", WARN, aged, _("tablectl dice install, after the inspection or the change"))
+        yield Finding(
+            "dice",
+            WARN,
+            aged,
+            _("after the inspection or the change: tablectl dice install FILE --port {port}").format(port=port),
+        )
 
 
 def _keys(told: Message, port: str) -> Finding:
@@ -351,7 +358,8 @@ def _keys(told: Message, port: str) -> Finding:
         return Finding("keys", WARN, says, f"tablectl keys provision --port {port}")
     if told.get("key_id") is None:
         says = _("the table's keys are damaged")
-        return Finding("keys", FAIL, says, _("turn the service key on and press reset; then: tablectl keys rotate"))
+        remedy = _("turn the service key on and press reset; then: tablectl keys rotate --port {port}")
+        return Finding("keys", FAIL, says, remedy.format(port=port))
     if not told.get("locked"):
         says = _("the table has the keys {key_id}, and is not locked: whoever has its cable can read them")
         remedy = f"tablectl config set locked true --port {port}"

@@ -17,12 +17,12 @@ from dragoneye.errors import BadInput
 from dragoneye.text import show
 from host_tools import flash_plan
 from host_tools.board_data import board_data, boards
-from host_tools.board_files import BoardError, BoardFiles, wait_for_table
+from host_tools.board_files import BoardError, BoardFiles, Started
 from host_tools.configuration import CONFIG_FILE
 from host_tools.flash_build import Build, make
 from host_tools.flash_plan import Board, Plan, Step
 from host_tools.i18n import _
-from host_tools.link import LinkError, Message, Prompt
+from host_tools.link import LinkError, Prompt
 
 VENDOR = 0x2E8A  # Raspberry Pi
 OLDEST = (1, 24)
@@ -318,10 +318,11 @@ def prepare(files: BoardFiles, board: str | None, source: Callable[[str], Build]
     return Flashing(files, facts, name, build, plan, free, plan.blocks(there))
 
 
-def start(port: str, build: Build) -> Message:
-    """After the reset: what the table says to hello. Raises BadInput when it is not the new firmware that answers."""
+def start(files: BoardFiles, build: Build) -> Started:
+    """Reset the board; what came of it. Raises BadInput when it is not the new firmware that answers."""
+    port = files.port
     try:
-        told = wait_for_table(port)
+        started = files.start(expected=True)
     except Prompt:
         words = _(
             "{port}: MicroPython's prompt answers, not the new firmware. Turn the service key off and reset the board; "
@@ -330,7 +331,7 @@ def start(port: str, build: Build) -> Message:
         raise BadInput(words.format(port=port)) from None
     except LinkError as error:
         raise BadInput(_("{port}: the new firmware does not answer: {why}").format(port=port, why=error)) from None
-    if told.get("build") != build.name:
+    if started.told is not None and started.told.get("build") != build.name:
         words = _("{port}: the new firmware {ours} did not start; the table runs {theirs} again")
-        raise BadInput(words.format(port=port, ours=build.name, theirs=show(told.get("build"))))
-    return told
+        raise BadInput(words.format(port=port, ours=build.name, theirs=show(started.told.get("build"))))
+    return started

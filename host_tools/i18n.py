@@ -103,4 +103,15 @@ def system(text: str) -> str:
 
 def _(text: str) -> str:
     """`text` in the chosen language; English is the text itself."""
-    return _catalogue_of(language()).gettext(text)
+    # The entry of the empty text is the catalogue's header.
+    return _catalogue_of(language()).gettext(text) if text else ""
+
+
+def pgettext(context: str, text: str) -> str:
+    """`text` in the chosen language where one English text has several translations: `context` says which is meant."""
+    return _catalogue_of(language()).pgettext(context, text)
+
+
+def ngettext(one: str, more: str, count: int) -> str:
+    """`one` or `more` in the chosen language, by `count`."""
+    return _catalogue_of(language()).ngettext(one, more, count)

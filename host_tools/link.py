@@ -5,6 +5,7 @@ A `Transport` moves bytes and knows the time; `SerialTransport` is a real port, 
 
 from __future__ import annotations
 
+import errno
 import secrets
 import sys
 import time
@@ -15,7 +16,7 @@ import serial
 
 from dragoneye import protocol
 from dragoneye.errors import BadInput
-from dragoneye.keys import GOOD_FOR, Key
+from dragoneye.keys import GOOD_FOR, KEEPERS, Key
 from dragoneye.protocol import TECHNICIAN
 from dragoneye.text import dumps, show
 from host_tools import codes
@@ -133,11 +134,13 @@ class SerialTransport:
 def _why_not(port: str, error: Exception) -> str:
     number = getattr(error, "errno", None)
     text = str(error)
-    if number in (11, 16) or "exclusively lock" in text or "busy" in text.lower():
+    # Windows lets one program at a time open a port, and says no more than that it denies it.
+    denied = sys.platform == "win32" and "PermissionError" in text
+    if number in (errno.EAGAIN, errno.EBUSY) or denied or "exclusively lock" in text or "busy" in text.lower():
         return _("{port}: the port is busy; another program holds it").format(port=port)
-    if number == 13:
+    if number == errno.EACCES:
         return _("{port}: no permission to open the port; add yourself to its group, often dialout").format(port=port)
-    if number in (2, 6) or "FileNotFoundError" in text or "No such file" in text:
+    if number in (errno.ENOENT, errno.ENXIO) or "FileNotFoundError" in text or "No such file" in text:
         return _("{port}: there is no such port; `tablectl ports` lists those that exist").format(port=port)
     return _("{port}: cannot be opened as a serial port ({error})").format(port=port, error=error)
 
@@ -179,10 +182,13 @@ class Link:
         """Whether MicroPython's prompt has shown since the table spoke last."""
         return self._prompt or b">>>" in self._buffer
 
-    def hello(self, last_event: int, last_round: int, **more: Any) -> Message:
+    def hello(self, last_event: int, last_round: int, keeps: bool = False, **more: Any) -> Message:
         """Start a session; `last_event` and `last_round` are the highest that are stored here, `more` its other fields.
 
-        Returns who the table is. Raises LinkError when nothing that speaks this protocol answers.
+        With `keeps` this host keeps the record: a table with keys that has said who it is takes its word on it where
+        one of KEEPERS' keys is held. Any other hello looks on.
+
+        Returns who the table is. Raises LinkError when nothing that speaks this protocol answers, or it refuses.
         """
         # Far from every number of an earlier session, so that a late line of one cannot be taken for one of this.
         self._seq = secrets.randbelow(protocol.SEQ_MAX // 2) + 1
@@ -195,7 +201,8 @@ class Link:
                     "last_event": last_event,
                     "last_round": last_round,
                     **more,
-                }
+                },
+                keeps=keeps,
             )
         except Refused as refused:
             raise LinkError(refused.why) from None
@@ -227,15 +234,19 @@ class Link:
                 raise SessionLost(_("the table has restarted or was spoken to by another host")) from None
             raise
 
-    def _frame(self, seq: int, message: Message, as_role: str | None) -> bytes:
+    def _frame(self, seq: int, message: Message, as_role: str | None, keeps: bool) -> bytes:
         """The request's frame, signed where it has to be."""
         name = message["q"]
         roles = GOOD_FOR.get(protocol.REQUESTS[name][0] if name in protocol.REQUESTS else "", ())
+        if keeps:
+            roles = KEEPERS
         body = protocol.body_of(seq, dumps(message))
         if not roles:
             return bytes(protocol.seal(body))
         uid = str(self.table.get("uid"))
         if self.table.get("unprovisioned", True):
+            if keeps:
+                return bytes(protocol.seal(body))
             if self._lost is None:
                 self._lost = self._signer.knows(uid)
             # A technician's requests are those that put it right.
@@ -251,7 +262,13 @@ class Link:
             # Its keys are damaged: it says so itself.
             return bytes(protocol.seal(body))
         chosen = (as_role,) if as_role in roles else roles
-        role, key = self._signer.key(uid, str(key_id), chosen)
+        try:
+            role, key = self._signer.key(uid, str(key_id), chosen)
+        except BadInput:
+            if not keeps:
+                raise
+            # It can look on all the same.
+            return bytes(protocol.seal(body))
         self._counter += 1
         return bytes(protocol.seal(signed(body, role, self._counter, key, uid, str(self.table.get("nonce")))))
 
@@ -265,9 +282,9 @@ class Link:
             return seed
         return str(self._signer.key(str(self.table.get("uid")), str(key_id), GOOD_FOR[TECHNICIAN])[1].seed(seed))
 
-    def _ask(self, message: Message, as_role: str | None = None) -> Message:
+    def _ask(self, message: Message, as_role: str | None = None, keeps: bool = False) -> Message:
         seq = self._seq + 1
-        frame = self._frame(seq, message, as_role)
+        frame = self._frame(seq, message, as_role, keeps)
         if len(frame) > protocol.REQUEST_MAX:
             raise BadInput(_("the request {name} is too long for the table").format(name=message["q"]))
         # Not counted before: where nothing is sent, the table waits for this number still.

@@ -19,12 +19,18 @@ def write(path: Path, text: str, new: bool = False) -> None:
     if not new:
         beside.unlink(missing_ok=True)
     # Never for a moment with other rights.
-    with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE), "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    if not new:
-        os.replace(beside, path)
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE)
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if not new:
+            os.replace(beside, path)
+    except BaseException:
+        # No half of it stays, which the next try would find there.
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def others_may_read(path: Path) -> bool:

@@ -48,7 +48,7 @@ from dragoneye.rules.packs import Pack
 from dragoneye.rules.streak import Streak
 from dragoneye.text import dumps, show
 from host_tools import corrections, migrations, stored
-from host_tools.i18n import _
+from host_tools.i18n import _, pgettext
 
 Message = dict[str, Any]
 
@@ -421,7 +421,34 @@ class Store:
 
     def know(self, pack: Pack) -> None:
         """A house's own rule pack, by which corrected rounds can be settled anew."""
-        self._packs[corrections.pack_hash(pack)] = pack
+        self._packs[pack.hash()] = pack
+
+    def pack_of(self, uid: str, number: int, given: Pack | None = None) -> Pack:
+        """The rule pack that a settled round was played by, as the table told its hash when it started.
+
+        `given` is one that a person names: it must be that one, and where the table told none it is taken. Raises
+        StoreError for another one, and for a pack that is not known here (see `know`).
+        """
+        event = self.settled_event(uid, number)
+        with self._guard(), Session(self._engine) as session:
+            told = _pack_hash(session, uid, event)
+        if given is not None and told in ("", given.hash()):
+            return given
+        pack = self._packs.get(told)
+        if pack is not None and given is None:
+            return pack
+        if given is not None:
+            theirs = told if pack is None else pack.name
+            words = _("round {number} was played by the rule pack {theirs}; --pack {given} is another one")
+            raise StoreError(words.format(number=number, theirs=theirs, given=given.name))
+        if not told:
+            words = _("round {number}: the table did not tell which rule pack it played by; name it with --pack")
+            raise StoreError(words.format(number=number))
+        words = _(
+            "round {number} was played by a rule pack that is not known here (hash {hash}); give its file with "
+            "--pack FILE"
+        )
+        raise StoreError(words.format(number=number, hash=told))
 
     def close(self) -> None:
         """Let go of the database."""
@@ -637,7 +664,11 @@ class Store:
         elif row.status != "open":
             raise StoreError(
                 _("table {uid}: round {number} is {status} already; event {id} says {kind}").format(
-                    uid=uid, number=number, status=row.status, id=record_id, kind=kind
+                    uid=uid,
+                    number=number,
+                    status=pgettext("round", row.status),
+                    id=record_id,
+                    kind=pgettext("record", kind),
                 )
             )
         if kind == "void":
@@ -662,26 +693,35 @@ class Store:
         if row is None or row.result is None:
             # Removed by now, or void or open: there is nothing that could be settled otherwise.
             return
-        events = session.scalars(
-            select(Event).where(Event.uid == uid, Event.round == row.number).order_by(Event.id)
-        ).all()
-        bets: corrections.Bets = {}
-        told = []
-        settled = 0
-        for one in events:
-            body = _parsed(one.body, event_name(one.id, uid))["d"]
-            try:
-                if one.kind in ("closed", "locked", "bets"):
-                    bets = dict(body["bets"])
-                elif one.kind == "settled":
-                    settled = settled or one.id
-                elif one.kind == "correction":
-                    told.append(corrections.told_of(one.id, one.utc, body))
-            except (KeyError, TypeError, ValueError):
-                raise damaged(event_name(one.id, uid)) from None
+        bets, told, settled = _story(session, uid, row.number)
+        bets = bets or {}
         pack = self._packs.get(_pack_hash(session, uid, settled))
         result = _parsed(row.result, f"round {row.number} of table {uid}", "result")
         row.corrected = dumps({**corrections.settle(result, bets, told, pack), "told": told})
+
+    def down(self, uid: str, number: int) -> corrections.Bets | None:
+        """What each position had down when the bets of a round were closed; None where they never were."""
+        with self._guard(), Session(self._engine) as session:
+            return _story(session, uid, number)[0]
+
+    def as_corrected(self, uid: str, number: int, more: Message | None = None) -> Message:
+        """How a settled round stands, or would with one more correction `more` (its record's data).
+
+        As corrections.settle gives it, and "bets": all wagers of each position that a correction would start from.
+        Raises StoreError for a round without a result.
+        """
+        self.settled_event(uid, number)
+        with self._guard(), Session(self._engine) as session:
+            row = session.get(Round, (uid, number))
+            if row is None or row.result is None:
+                raise StoreError(_("round {number} has no result that could be corrected").format(number=number))
+            result = _parsed(row.result, f"round {number} of table {uid}", "result")
+            bets, told, settled = _story(session, uid, number)
+            pack = self._packs.get(_pack_hash(session, uid, settled))
+        bets, told = bets or {}, told if more is None else [*told, more]
+        # A void round is brought back by a correction of its wagers: from those that it had.
+        left = corrections.as_corrected(result["dice"], bets, [one for one in told if one["what"] != "void"])
+        return {**corrections.settle(result, bets, told, pack), "bets": left[1] if left else {}}
 
     def _change_dice(self, session: Session, uid: str, record_id: int, data: Message) -> None:
         """Other dice: a new set, unless nothing was rolled with the one that was told last."""
@@ -717,13 +757,14 @@ class Store:
     # -- rounds ----------------------------------------------------------------------------------------------------
 
     def add_tiles(self, uid: str, number: int, tiles: Message) -> None:
-        """Keep the tile hands of a round beside it; a second time is refused."""
+        """Keep the tile hands of a round beside it; a second time is refused, and where no dice count."""
         with self._writing() as session:
             row = session.get(Round, (uid, number))
             if row is None:
                 raise StoreError(_("round {number} is not stored").format(number=number))
             if row.tiles is not None:
                 raise StoreError(_("round {number} has its tile hands already").format(number=number))
+            need_roll(row.as_dict())
             row.tiles = json.dumps(tiles)
             session.commit()
 
@@ -735,6 +776,28 @@ class Store:
         if found is None:
             raise StoreError(_("round {number} has no result that could be corrected").format(number=number))
         return int(found)
+
+    def streak_start(self, uid: str, event: int) -> tuple[int, Message]:
+        """Where to begin to follow the streak up to an event: the id of the last one before it after which none ran.
+
+        With the streak after it, as Streak.as_dict gives it: what is known of the events before, where these were
+        removed. 0 where there is none.
+        """
+        query = (
+            select(Event.id, Event.kind, Event.body)
+            .where(Event.uid == uid, Event.id < event, Event.kind.in_(("settled", "streak", "restart")))
+            .order_by(Event.id.desc())
+        )
+        with self._guard(), Session(self._engine) as session:
+            for number, kind, body in session.execute(query.execution_options(yield_per=_BATCH)):
+                data = _parsed(body, f"event {number} of table {uid}")["d"]
+                streak = data["state"]["streak"] if kind == "restart" else data["streak"]
+                if not streak["count"]:
+                    return number, streak
+        pruned = self.pruned_end(uid)
+        if pruned is not None and pruned[0] < event:
+            return pruned[0], pruned[2]["state"]["streak"]
+        return 0, Streak().as_dict()
 
     def tables(self) -> list[str]:
         """The unique ids of the tables in this record."""
@@ -804,10 +867,49 @@ class Store:
         """The newest `last` rounds that are searched for, oldest first; `page` 2 are those before them, and so on."""
         if uid is not None:
             search = Search(uid, search.since, search.until, search.dice_set, search.status)
+        newest = self._newest_first(search)
         with self._guard(), Session(self._engine) as session:
-            query = search.of(select(Round)).order_by(Round.utc.desc(), Round.number.desc())
+            query = search.of(select(Round)).order_by(*newest)
             found = session.scalars(query.limit(last).offset((page - 1) * last)).all()
             return [row.as_dict() for row in reversed(found)]
+
+    def _newest_first(self, search: Search) -> tuple[Any, ...]:
+        """How rounds are sorted: one table's by their numbers, whatever this computer's clock said; several by time."""
+        if search.uid is not None or len(self.tables()) < 2:
+            return (Round.number.desc(),)
+        return Round.utc.desc(), Round.number.desc()
+
+    def latest(self, uid: str) -> str:
+        """The latest moment (UTC as stored) that the record has of a table; empty where it has none.
+
+        Later than this computer's time, its clock was put back.
+        """
+        with self._guard(), Session(self._engine) as session:
+            known = (
+                session.scalar(select(func.max(Round.utc)).where(Round.uid == uid)),
+                session.scalar(select(Head.utc).where(Head.uid == uid)),
+            )
+        return max((one for one in known if one is not None), default="")
+
+    def outside(self, search: Search) -> list[Message]:
+        """{"round", "utc"} of a table's rounds that the search's time misses because the clock was put back.
+
+        They were opened after a round that is in it and are dated before it, or the other way round.
+        """
+        if search.uid is None or (search.since is None and search.until is None):
+            return []
+        found: list[Any] = []
+        with self._guard(), Session(self._engine) as session:
+            within = search.of(select(func.min(Round.number), func.max(Round.number)))
+            first, last = session.execute(within).one()
+            if first is None:
+                return []
+            rows = select(Round.number, Round.utc).where(Round.uid == search.uid)
+            if search.since is not None:
+                found += session.execute(rows.where(Round.utc < search.since, Round.number > first)).all()
+            if search.until is not None:
+                found += session.execute(rows.where(Round.utc >= search.until, Round.number < last)).all()
+        return [{"round": number, "utc": utc} for number, utc in sorted(found)]
 
     def count(self, search: Search = EVERYTHING) -> int:
         """How many rounds are searched for."""
@@ -848,9 +950,12 @@ class Store:
         since: str | None = None,
         until: str | None = None,
         raw: bool = False,
+        first: int = 0,
+        last: int | None = None,
     ) -> Iterator[Message]:
         """The events of a table in order, as of one moment and in constant memory; of some kinds or a time only.
 
+        `first` and `last` are ids, both counted.
         `raw` gives the row as it is stored (see Event), else the record with its "utc".
         """
         columns = [*Event.__table__.columns]
@@ -861,6 +966,10 @@ class Store:
             query = query.where(Event.utc >= since)
         if until is not None:
             query = query.where(Event.utc < until)
+        if first:
+            query = query.where(Event.id >= first)
+        if last is not None:
+            query = query.where(Event.id <= last)
         with self._guard(), Session(self._engine) as session:
             for row in session.execute(query.execution_options(yield_per=_BATCH)):
                 if raw:
@@ -874,7 +983,7 @@ class Store:
         columns = [getattr(Round, name) for name in names]
         query = search.of(select(*columns)).where(Round.status == "settled")
         if last is not None:
-            query = query.order_by(Round.utc.desc(), Round.number.desc()).limit(last)
+            query = query.order_by(*self._newest_first(search)).limit(last)
             query = select(query.subquery()).order_by("uid", "number")
         else:
             query = query.order_by(Round.uid, Round.number)
@@ -1033,7 +1142,10 @@ class Store:
             raise StoreError(f"{target}: {words}") from None
 
     def round(self, number: int, uid: str | None = None) -> Message:
-        """One round. Raises StoreError when there is none, or several tables have one and `uid` does not say which."""
+        """One round; `rests_on` lists the rounds before it whose triples its streak counts and corrections took away.
+
+        Raises StoreError when there is none, or several tables have one and `uid` does not say which.
+        """
         tables = self.tables() if uid is None else [uid]
         with self._guard(), Session(self._engine) as session:
             found = session.scalars(select(Round).where(Round.uid.in_(tables), Round.number == number)).all()
@@ -1051,7 +1163,42 @@ class Store:
                         number=number, tables=", ".join(row.uid for row in found)
                     )
                 )
-            return found[0].as_dict()
+            told = found[0].as_dict()
+            lost = _lost_triples(session, told)
+            return {**told, "rests_on": lost} if lost else told
+
+
+def need_roll(stored: Message) -> list[int]:
+    """The dice that count of a stored round, by which its tiles are dealt. Raises StoreError where none do."""
+    dice = corrections.rolled(stored)
+    if dice is not None:
+        return dice
+    if stored["status"] == "settled":
+        words = _("round {number} was corrected: it should have been void; it takes no tile hands")
+    elif stored["status"] == "void":
+        words = _("round {number} is void; it takes no tile hands")
+    else:
+        words = _("round {number} has no result yet; tiles are dealt by its total")
+    raise StoreError(words.format(number=stored["round"]))
+
+
+def _story(session: Session, uid: str, number: int) -> tuple[corrections.Bets | None, list[Message], int]:
+    """Of a round: the wagers that stood when its bets were closed (None: never), its corrections, who settled it."""
+    bets: corrections.Bets | None = None
+    told = []
+    settled = 0
+    for one in session.scalars(select(Event).where(Event.uid == uid, Event.round == number).order_by(Event.id)):
+        body = _parsed(one.body, event_name(one.id, uid))["d"]
+        try:
+            if one.kind in ("closed", "locked", "bets"):
+                bets = dict(body["bets"])
+            elif one.kind == "settled":
+                settled = settled or one.id
+            elif one.kind == "correction":
+                told.append(corrections.told_of(one.id, one.utc, body))
+        except (KeyError, TypeError, ValueError):
+            raise damaged(event_name(one.id, uid)) from None
+    return bets, told, settled
 
 
 def _types(column: Any) -> list[str]:
@@ -1092,7 +1239,7 @@ def _pruned(session: Session, uid: str) -> Message | None:
     return _parsed(row.state, f"pruning {row.last} of table {uid}", "state")
 
 
-# How a record says that other dice are on the table (dragoneye.round, request `changed`).
+# How a record says that other dice are on the table (dragoneye.service, request `changed`).
 DICE_CHANGED = "dice changed"
 
 
@@ -1104,8 +1251,9 @@ def _dice_set(session: Session, uid: str) -> int:
 def _user() -> str:
     try:
         return getpass.getuser()[:80]
-    except (KeyError, OSError):
-        return str(os.getuid())
+    except (KeyError, OSError, ImportError):
+        # No name in the environment, and none for this user in the system.
+        return str(os.getuid()) if hasattr(os, "getuid") else "?"
 
 
 def _unsound(path: Path | str, error: object) -> str:
@@ -1128,6 +1276,17 @@ def _operational(words: str) -> str:
     if "readonly" in words:
         return _("this user may not write it")
     return words.partition("\n")[0]
+
+
+def _lost_triples(session: Session, told: Message) -> list[int]:
+    """The rounds that made up the streak before a round, and whose dice are no triple as corrections leave them."""
+    before = told.get("result", {}).get("before", 0)
+    if not isinstance(before, int) or before < 1:
+        return []
+    query = select(Round).where(Round.uid == told["table"], Round.number < told["round"], Round.status == "settled")
+    found = session.scalars(query.order_by(Round.number.desc()).limit(before))
+    dice = {row.number: corrections.rolled(row.as_dict()) for row in found if row.corrected is not None}
+    return sorted(number for number, left in dice.items() if left is None or len(set(left)) > 1)
 
 
 def _same_result(one: Message, other: Message) -> bool:

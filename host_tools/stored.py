@@ -89,7 +89,7 @@ def _told(value: Any) -> bool:
 
 
 _set = {"high": _texts, "low": _texts}
-_tiles = _members(
+_hands = _members(
     start=_whole,
     deal=_wholes,
     action=_wholes,
@@ -124,7 +124,7 @@ KINDS: dict[str, Check] = {
     "void": _members(d=_void),
     "result": _result,
     "corrected": _corrected,
-    "tiles": _tiles,
+    "tiles": lambda value: _hands(value) and _whole(value.get("total", 0)),
     "state": _state,
 }
 

@@ -20,7 +20,6 @@ from dragoneye.rules import wagers
 from dragoneye.rules.packs import Pack, load
 from dragoneye.rules.streak import Streak
 from dragoneye.text import dumps
-from host_tools.corrections import pack_hash
 from host_tools.store import Store, utc_text
 
 Told = tuple[str, dict[str, Any], str]
@@ -91,7 +90,7 @@ class Table:
 
     def play(self) -> Iterator[Told]:
         """The boot, and rounds for ever."""
-        yield self.record("boot", {"fw": "0.1.0", "build": "test", "pack_hash": pack_hash(self.pack), "cause": "power"})
+        yield self.record("boot", {"fw": "0.1.0", "build": "test", "pack_hash": self.pack.hash(), "cause": "power"})
         while True:
             self.round += 1
             if self.round % self.set_rounds == 0:

@@ -403,7 +403,6 @@ class SPI:
         _check_pins("SPI%d" % id, _SPI_PINS[id], given)
         for name, pin in given:
             Pin(defaults[name][id] if pin is None else pin)._function = "spi"
-        self._spi_pins = [defaults[name][id] if pin is None else _number_of(pin) for name, pin in given]
         self.init(baudrate, polarity=polarity, phase=phase, bits=bits, firstbit=firstbit)
 
     def init(self, baudrate=1000000, *, polarity=0, phase=0, bits=8, firstbit=1):
@@ -487,8 +486,6 @@ class I2C:
 
 
 class ADC:
-    CORE_TEMP = 4
-
     def __init__(self, pin):
         if isinstance(pin, int) and 0 <= pin <= 4:
             self._pin = None if pin == 4 else 26 + pin
@@ -627,15 +624,6 @@ def reset():
 
 def soft_reset():
     _host.soft_reset()
-
-
-def bootloader(timeout=0):
-    _host.reset()
-
-
-def deepsleep(time_ms=0):
-    lightsleep(time_ms)
-    _host.reset()
 
 
 def lightsleep(time_ms=0):

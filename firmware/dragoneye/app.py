@@ -11,7 +11,6 @@ from dragoneye.controller import Controller
 from dragoneye.journal import Journal
 from dragoneye.protocol import READING, ROLLING, SHAKING, TEST
 from dragoneye.rules import packs, reading
-from dragoneye.text import dumps
 
 # Each import leaves 2 kB of garbage behind, the file's buffers: the rest shall lie there, not above it.
 heap.mark_modules_first(None)
@@ -22,7 +21,6 @@ from dragoneye.config import (  # noqa: E402
     WATCHDOG_MS,
     check_readers,
     dice_set_of,
-    digest,
     read_board,
     read_config,
     read_dice,
@@ -53,6 +51,9 @@ COAST_MS = 500
 SIGNAL_MS = 25
 # A new firmware on trial has proved itself when a host has said hello, or after so long.
 PROVED_MS = 20000
+# The clock is set back when it gets there, and counts what a meter has seen in units of this: MicroPython keeps numbers
+# from 2**30 on in the heap, and every sum would be garbage.
+SMALL = 1 << 29
 # Between two looks at the readers while nothing rolls.
 READERS_MS = 1000
 
@@ -63,30 +64,37 @@ TASKS = ("input", "output", "table", "memory", "signals")
 
 
 class Clock:
-    """Milliseconds since the start that never go back, past the wrap of ticks_ms after 12.4 days."""
+    """Milliseconds that only `set_back` sets back, past the wrap of ticks_ms after 12.4 days."""
 
     def __init__(self):
         self._last = time.ticks_ms()
         self._total = 0
 
     def now(self):
-        """Milliseconds since the clock was made; call it at least once in six days."""
+        """Milliseconds since the clock was made or set back; call it at least once in six days."""
         ticks = time.ticks_ms()
         self._total += time.ticks_diff(ticks, self._last)
         self._last = ticks
         return self._total
 
+    def set_back(self):
+        """From now on it tells SMALL less."""
+        self._total -= SMALL
+
 
 class Meter:
     """Count, longest and mean run of a task, and how often it came too late.
 
-    `written()` is how many microseconds went into journal writes so far: those have a line of their own and are left
-    out of the runs.
+    `written()` is how many microseconds went into journal writes so far, modulo SMALL: those have a line of their own
+    and are left out of the runs.
     """
 
     def __init__(self, written):
+        # Both count to SMALL and then again.
         self.count = 0
-        self.total_us = 0
+        self.us = 0
+        self._counts = 0
+        self._sums = 0
         self.max_us = 0
         self.late = 0
         self._written = written
@@ -104,18 +112,25 @@ class Meter:
     def end(self):
         """The task goes to sleep."""
         self._ended = time.ticks_us()
-        self.add(time.ticks_diff(self._ended, self.began) - self._written() + self._before)
+        self.add(time.ticks_diff(self._ended, self.began) - ((self._written() - self._before) & (SMALL - 1)))
 
     def add(self, spent):
         """A run of so many microseconds."""
         self.count += 1
-        self.total_us += spent
+        if self.count == SMALL:
+            self.count = 0
+            self._counts += 1
+        self.us += spent
+        if self.us >= SMALL:
+            self.us -= SMALL
+            self._sums += 1
         if spent > self.max_us:
             self.max_us = spent
 
     def row(self):
         """[runs, longest in microseconds, mean in microseconds, late]."""
-        return [self.count, self.max_us, self.total_us // self.count if self.count else 0, self.late]
+        count = self._counts * SMALL + self.count
+        return [count, self.max_us, (self._sums * SMALL + self.us) // count if count else 0, self.late]
 
 
 class MeteredJournal(Journal):
@@ -148,6 +163,9 @@ class MeteredJournal(Journal):
 
 class App:
     """One running table."""
+
+    # See Controller.set_back.
+    TIMES = ("_heard_at", "_moved_at", "_readers_at", "_prove_at")
 
     def __init__(self):
         self.clock = Clock()
@@ -186,7 +204,7 @@ class App:
         self.console = Console()
         key = None if locks is None else locks[keys.JOURNAL]
         journal = MeteredJournal(JOURNAL, round.fold, round.initial, key, round.SUPERSEDED)
-        self.meters = {name: Meter(lambda: journal.meter.total_us) for name in TASKS}
+        self.meters = {name: Meter(lambda: journal.meter.us) for name in TASKS}
         self.journal_meter = journal.meter
         self.signals = Signals(self.board.ring.pixels)
         # Since the start; what a part is good for is counted in these.
@@ -202,7 +220,7 @@ class App:
             "board": data["name"],
             "uid": parts.unique_id(),
             "micropython": "%d.%d.%d" % sys.implementation[1][:3],
-            "pack_hash": digest(dumps([[key, pack[key]] for key in sorted(pack.values)]).encode()),
+            "pack_hash": pack.hash(),
             "config_hash": config_hash,
             "key_id": key_id,
             "locked": config.get("locked", False),
@@ -226,7 +244,8 @@ class App:
         self.controller.more_stats = self._stats
         self.controller.more_sensors = self._sensors
         self.controller.start_survey = self._survey
-        self._on_trial = installed.on_trial()
+        # When the firmware on trial shall be told that it is good; None for one that is not on trial, or not any more.
+        self._prove_at = self.clock.now() if installed.on_trial() else None
         self.controller.table.save_dice = self._save_dice
         self.controller.table.stop_now = self.board.still
         self._heard_at = self.clock.now()
@@ -247,7 +266,11 @@ class App:
         except OSError:
             return
         if self.controller.note_service(times, self.clock.now()):
-            os.remove(SERVICE)
+            try:
+                os.remove(SERVICE)
+            except OSError:
+                # The next start records them once more: rather twice than no start at all.
+                pass
 
     def _stats(self):
         return {
@@ -408,15 +431,24 @@ class App:
         while True:
             await asyncio.sleep_ms(COLLECT_MS)
             self._collect(COLLECT_MS)
-            if self._on_trial and self.controller.table.may_stop:
+            if self.clock.now() >= SMALL and self.controller.table.may_stop and not self.controller.table.leaving:
+                self.clock.set_back()
+                self.controller.set_back(SMALL, self, self.signals)
+            if self._prove_at is not None and self.controller.table.may_stop:
                 self._prove()
 
     def _prove(self):
         """This firmware stays, when it has proved itself."""
-        if (self.controller.greeted or self.clock.now() > PROVED_MS) and not self.board.lock.active:
-            self._on_trial = False
+        now = self.clock.now()
+        if now >= self._prove_at and (self.controller.greeted or now > PROVED_MS) and not self.board.lock.active:
             self.board.still()
-            installed.prove()
+            try:
+                installed.prove()
+                self._prove_at = None
+            except OSError as error:
+                # Else a later start would take the firmware before this one, and nobody know why.
+                self._prove_at = now + PROVED_MS
+                self._died("trial", error)
 
     def _survey(self, seed):
         survey = installed.Survey(seed)

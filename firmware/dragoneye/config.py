@@ -6,13 +6,11 @@ than then.
 
 import json
 import os
-from binascii import hexlify
-from hashlib import sha256
 
 from dragoneye import profile
 from dragoneye.errors import BadInput
 from dragoneye.rules import packs, reading
-from dragoneye.text import dumps, load_json, show
+from dragoneye.text import check_whole, digest, dumps, load_json, show
 
 CONFIG_FORMAT = 1
 DICE_FORMAT = 1
@@ -86,11 +84,6 @@ _MEASURED = ("motor_current", "supply")
 _SPI_SIGNALS = {"spi_miso": 0, "spi_sck": 2, "spi_mosi": 3}
 
 
-def digest(data):
-    """The first 16 hex digits of SHA-256."""
-    return hexlify(sha256(data).digest()).decode()[:16]
-
-
 # The reference design: what a board without data is taken for, so that its motor and its lock are held safe.
 REFERENCE = __file__.replace("\\", "/").rsplit("/", 1)[0] + "/drivers/rpi_pico.json"
 
@@ -129,13 +122,6 @@ def read_board(path="/board.json"):
     return board, "%s%s%s; provision the table from the host" % (path, "" if wrong[0][0] == ":" else " ", wrong[0])
 
 
-def _check_whole(name, given, least, most):
-    """`given`, a whole number in a range. Raises BadInput that names it."""
-    if packs.is_int(given) and least <= given <= most:
-        return given
-    raise BadInput("%s is %s; allowed: a whole number from %d to %d" % (name, show(given), least, most))
-
-
 def _check_object(name, given):
     if not isinstance(given, dict):
         raise BadInput("%s is %s; allowed: an object" % (name, show(given)))
@@ -155,7 +141,7 @@ def _check_part(name, given, roles):
         _check_object(name, given)
         for key in sorted(_PARTS[name]):
             least, most = _PARTS[name][key]
-            _check_whole("%s.%s" % (name, key), given.get(key), least, most)
+            check_whole("%s.%s" % (name, key), given.get(key), least, most)
         if name == "motor" and not given["off_max_ma"] <= given["moving_min_ma"] < given["stalled_min_ma"]:
             raise BadInput(
                 "motor.moving_min_ma is %d; allowed: from off_max_ma up to below stalled_min_ma"
@@ -178,7 +164,7 @@ def _check_pins(pins, roles):
                 "pins.%s is %s; allowed: a list of %d to %d pins" % (role, show(numbers), _SEVERAL[role], READERS_MAX)
             )
         for number in numbers:
-            _check_whole("pins." + role, number, ADC_MIN if role in _MEASURED else 0, GPIO_MAX)
+            check_whole("pins." + role, number, ADC_MIN if role in _MEASURED else 0, GPIO_MAX)
             if number in users:
                 raise BadInput("pins.%s is %d; that is %s already" % (role, number, users[number]))
             users[number] = role
@@ -194,7 +180,7 @@ def _check_bus(board):
 
 def check_watchdog(given):
     """The watchdog's time-out in milliseconds. Raises BadInput."""
-    return _check_whole("watchdog_ms", given, WATCHDOG_LEAST_MS, WATCHDOG_MOST_MS)
+    return check_whole("watchdog_ms", given, WATCHDOG_LEAST_MS, WATCHDOG_MOST_MS)
 
 
 def check_settings(given):
@@ -204,7 +190,7 @@ def check_settings(given):
         if name not in SETTINGS:
             raise BadInput("settings: there is no %s; there are %s" % (show(name), ", ".join(sorted(SETTINGS))))
         least, most = SETTINGS[name]
-        _check_whole("settings." + name, given[name], least, most)
+        check_whole("settings." + name, given[name], least, most)
 
 
 def check_readers(config, pins=None):
@@ -219,12 +205,12 @@ def check_readers(config, pins=None):
             places = min(places, len(pins["reader_irq"]))
     if places < 1:
         raise ValueError("reader_irq is true; the board has no pins for it")
-    _check_whole("readers", config.get("readers", 1), 1, places)
+    check_whole("readers", config.get("readers", 1), 1, places)
     gains = config.get("gain_db", GAIN_DB)
     falling = isinstance(gains, (list, tuple)) and 1 <= len(gains) <= len(GAINS_DB)
     if falling:
         for place, gain in enumerate(gains):
-            if not packs.is_int(gain) or gain not in GAINS_DB or (place and gain >= gains[place - 1]):
+            if not isinstance(gain, int) or gain not in GAINS_DB or (place and gain >= gains[place - 1]):
                 falling = False
     if not falling:
         allowed = ", ".join([str(gain) for gain in GAINS_DB])
@@ -257,7 +243,7 @@ def read_config(path="/config.json", board="/board.json"):
         given = config["pack"]
         pack = packs.whole(packs.from_dict(given, path)) if isinstance(given, dict) else packs.load(given)
         registry = reading.registry_of(config["dice"])
-        _check_whole("eye", config["eye"], 0, 2)
+        check_whole("eye", config["eye"], 0, 2)
         expected = config.get("board_hash")
         if expected is not None and digest(_content(board)) != expected:
             raise ValueError("%s was not written together with it; write the configuration again" % board)
@@ -309,7 +295,7 @@ def read_dice(over, path=DICE_PATH):
         if stored["format"] != DICE_FORMAT:
             raise ValueError("%s has format %s; this firmware knows %d" % (path, stored["format"], DICE_FORMAT))
         reading.registry_of(stored["dice"])
-        _check_whole("eye", stored["eye"], 0, 2)
+        check_whole("eye", stored["eye"], 0, 2)
         for name in ("serial", "issued"):
             _check_text(name, stored[name])
         if stored["over"] != over:

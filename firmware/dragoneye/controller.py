@@ -8,8 +8,7 @@ from dragoneye import protocol, round
 from dragoneye.journal import RESERVE, Damaged
 from dragoneye.keys import Gate
 from dragoneye.protocol import Noise, Problem
-from dragoneye.rules.packs import is_int
-from dragoneye.text import dumps
+from dragoneye.text import dumps, is_whole
 
 # Events under way at once, unacknowledged; sent again from the first one after RESEND_MS.
 WINDOW = 8
@@ -58,6 +57,9 @@ class Controller:
     the table. `gate` (a keys.Gate) says who may ask for what; without one it is a table without keys.
     """
 
+    # See set_back.
+    TIMES = ("_now", "_resend_at", "_announce_at")
+
     def __init__(
         self,
         journal,
@@ -92,6 +94,8 @@ class Controller:
         self._out = []
         self._answers = []
         self._session = None
+        # Whether this session's host keeps the record: what it says of it counts.
+        self._keeps = False
         self._last_seq = 0
         self._seq = 0
         # What this session's host has acknowledged; the journal keeps the highest of all hosts.
@@ -235,6 +239,18 @@ class Controller:
         """True when the host has all that may leave."""
         return not self._out and (self._session is None or self._acked >= self._sendable())
 
+    def set_back(self, ms, *owners):
+        """The clock was set back by `ms`, and so is every time that is kept here or by one of `owners`: their TIMES.
+
+        What is long past stays so, but no further back than half of that: numbers shall stay small.
+        """
+        self._boot_at -= ms
+        for owner in (self, self.gate, self.table) + owners:
+            for name in owner.TIMES:
+                at = getattr(owner, name)
+                if at is not None:
+                    setattr(owner, name, max(at - ms, -ms // 2))
+
     def guard(self, now, action, *args):
         """Call a method of the table; a journal that refuses becomes the fault JOURNAL."""
         self._now = now
@@ -267,9 +283,9 @@ class Controller:
             return
         self.counters["frames"] += 1
         if "ack" in value:
-            if self._session is not None and is_int(value["ack"]):
+            if self._session is not None and is_whole(value["ack"], 0, protocol.SEQ_MAX):
                 self._acked = max(self._acked, min(value["ack"], self._sent))
-                self.journal.ack(self._acked)
+                self._ack()
                 if self._acked >= self._sent:
                     self._resend_at = None
             return
@@ -283,6 +299,11 @@ class Controller:
                 return
         # The signature is over the frame without its CRC.
         self._put(self._answer(seq, value, line.rstrip(b"\r\n")[:-9], now))
+
+    def _ack(self):
+        """What the host has stored may go, where it may say so."""
+        if self._keeps:
+            self.journal.ack(self._acked)
 
     def _put(self, answer):
         if answer not in self._out:
@@ -377,6 +398,13 @@ class Controller:
         ):
             if fields[field] > max(own, protocol.HISTORY_MAX):
                 raise Problem("E_ARGS", "hello: %s is %d; no table gets that far" % (field, fields[field]))
+        keeps = self.gate.unprovisioned or self._by is not None
+        if not keeps and (
+            fields["last_event"] > self.journal.last_id
+            or fields["last_round"] > max(self.table.round, self.table.floor)
+        ):
+            self.gate.deny("a hello beyond the table's own record")
+        self._keeps = keeps
         answer = self._known(fields["last_event"])
         self._host_last = fields["last_event"]
         self._host_over = fields["last_over"]
@@ -396,7 +424,7 @@ class Controller:
         self._last_seq = seq
         self._answers = []
         self._acked = self._sent = min(self._host_last, self.journal.last_id)
-        self.journal.ack(self._acked)
+        self._ack()
         self._resend_at = None
         answer.update(self.hello())
         return answer
@@ -416,12 +444,16 @@ class Controller:
             stored = None
         return {} if stored is None else {"known": [record_id, stored[1]]}
 
-    def _restart(self, why):
+    def _restart(self, why, drop=False):
         state = dict(self.journal.state, boot=self.boot)
         # The new chain hangs on what the host holds, or nobody could tell whether the end of that was cut off later.
         known = self._known(self._sendable()).get("known", (0, ""))
-        link = self._host_hash if self._host_last > self.journal.last_id else known[1]
-        if self._host_last > self.journal.last_id:
+        beyond = self._host_last > self.journal.last_id
+        link = self._host_hash if beyond else known[1]
+        self.table.stop_now()
+        # Before the table changes: it may be refused.
+        self.journal.restart(max(self._host_last, self.journal.last_id), drop)
+        if beyond:
             over = state["phase"] != protocol.IDLE and state["round"] <= self._host_over
             if over or (self._good is not None and state["locked"] is None):
                 # The host knows how the round went on after what is left here: it must not be taken up again.
@@ -432,8 +464,6 @@ class Controller:
                 state["streak"] = self._host_streak
         if state["phase"] == protocol.IDLE:
             state["round"] = max(state["round"], self.table.floor)
-        self.table.stop_now()
-        self.journal.restart(max(self._host_last, self.journal.last_id))
         if state["locked"] is not None:
             # The record that is written now tells the result: it is held back in place of the one set aside.
             state["locked"] = dict(state["locked"], id=self.journal.last_id + 1)
@@ -459,7 +489,7 @@ class Controller:
         self._broken = None
         try:
             if good is not None or self._host_last > self.journal.last_id:
-                self._restart(why)
+                self._restart(why, True)
             self._good = None
             # What happened meanwhile was not asked for now.
             self._by = None

@@ -21,6 +21,8 @@ from dragoneye.text import dumps
 
 SEGMENT_RECORDS = 64
 SEGMENTS_MAX = 24
+# So many lie aside at most, damaged or overtaken by what a host holds.
+ASIDE_MAX = SEGMENTS_MAX
 # What one round can write at most with some voids; a round is opened only when this much is free.
 RESERVE = 64
 
@@ -496,14 +498,19 @@ class Journal:
         except _WRONG as error:
             raise Damaged("record %d in segment %d: %s" % (record_id, first, error))
 
-    def restart(self, last_id):
-        """Set every segment aside (kept as .bad until the next time) and go on after `last_id` with the same state.
+    def restart(self, last_id, drop=False):
+        """Set every segment aside (kept as .bad) and go on after `last_id` with the same state.
 
-        Or after the highest id that a damaged segment may hold. The new segment is there before the old ones go.
+        Or after the highest id that a damaged segment may hold. The new segment is there before the old ones go. No
+        name is used twice, as no id is. Where more than ASIDE_MAX would be kept, the oldest go first with `drop`, and
+        else it is refused: raises OSError.
         """
-        for name in os.listdir(self.folder):
-            if name.endswith(".bad"):
-                os.remove(self.folder + "/" + name)
+        aside = sorted([name for name in os.listdir(self.folder) if name.endswith(".bad")])
+        over = aside[: max(len(aside) + len(self._firsts) - ASIDE_MAX, 0)]
+        if over and not drop:
+            raise OSError(28, "%d segments lie aside already" % len(aside))
+        for name in over:
+            os.remove(self.folder + "/" + name)
         self._close()
         old = self._firsts
         self.last_id = max(last_id, self._used)

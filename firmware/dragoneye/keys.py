@@ -19,6 +19,8 @@ JOURNAL = "journal"
 NAMES = (DEALER, SUPERVISOR, TECHNICIAN, JOURNAL)
 # Whose keys are good for a role's requests, the lowest first.
 GOOD_FOR = {DEALER: (DEALER, SUPERVISOR), SUPERVISOR: (SUPERVISOR,), TECHNICIAN: (TECHNICIAN,)}
+# Whose hello counts as that of the host which keeps the record; anybody's is answered.
+KEEPERS = GOOD_FOR[DEALER]
 
 KEY_BYTES = 32
 MAC_BYTES = 16
@@ -106,6 +108,9 @@ class Gate:
     needs a key is let through.
     """
 
+    # See Controller.set_back.
+    TIMES = ("_closed_until",)
+
     def __init__(self, uid, nonce, keys=None, damage=None):
         self.uid = uid
         self.nonce = hexlify(nonce).decode()
@@ -123,24 +128,33 @@ class Gate:
         """True for a table that never got keys."""
         return self.keys is None and self.damage is None
 
+    def deny(self, what, roles=KEEPERS):
+        """Raise Problem E_AUTH: `what` is not signed by one of `roles`, or nobody can sign anything."""
+        if self.damage is not None:
+            raise Problem("E_AUTH", self.damage)
+        self.refused["unsigned"] += 1
+        raise Problem("E_AUTH", "%s is not signed; it needs a key of: %s" % (what, ", ".join(roles)))
+
     def seed(self, seed):
         """What a challenge's `seed` becomes at this table: with keys, only who has the technician's can tell it."""
         return seed if self.keys is None else self.keys[TECHNICIAN].seed(seed)
 
     def check(self, value, body, now):
-        """The role that signed the request `value`, whose frame without its CRC is `body`; None where none is needed.
+        """The role that signed the request `value`, whose frame without its CRC is `body`; None where none is needed,
+        and for a hello that is not signed.
 
         Raises Problem E_AUTH when it may not be done; the counter is used up only by one that may.
         """
         name = value["q"]
-        if self.unprovisioned or not isinstance(name, str) or name not in REQUESTS or REQUESTS[name][0] not in GOOD_FOR:
+        if self.unprovisioned or not isinstance(name, str) or name not in REQUESTS:
             return None
-        if self.damage is not None:
-            raise Problem("E_AUTH", self.damage)
-        roles = GOOD_FOR[REQUESTS[name][0]]
-        if "a" not in value:
-            self.refused["unsigned"] += 1
-            raise Problem("E_AUTH", "%s is not signed; it needs a key of: %s" % (name, ", ".join(roles)))
+        roles = GOOD_FOR.get(REQUESTS[name][0])
+        if name == "hello" and "a" in value and self.damage is None:
+            roles = KEEPERS
+        if roles is None:
+            return None
+        if self.damage is not None or "a" not in value:
+            self.deny(name, roles)
         if now < self._closed_until:
             self.refused["wait"] += 1
             left = self._closed_until - now

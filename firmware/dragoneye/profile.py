@@ -6,7 +6,7 @@ have the same rhythm.
 """
 
 from dragoneye.errors import BadInput
-from dragoneye.text import show
+from dragoneye.text import check_whole, show
 
 # name -> (default, least, most). `duty_percent` is the amplitude: the share of the motor's supply voltage. With less
 # than the least of it, a motor that is stuck draws hardly more than one that turns: a jam would not be seen.
@@ -24,10 +24,6 @@ _PRIME = 65537
 _FACTOR = 75
 
 
-def _is_whole(value):
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def check(given):
     """The whole profile, with defaults for what `given` does not name. Raises BadInput."""
     if not isinstance(given, dict):
@@ -37,11 +33,7 @@ def check(given):
         if name not in FIELDS:
             raise BadInput("profile: there is no field %s; there are %s" % (show(name), ", ".join(sorted(FIELDS))))
         _default, least, most = FIELDS[name]
-        if not _is_whole(given[name]) or not least <= given[name] <= most:
-            raise BadInput(
-                "profile: %s is %s; allowed: a whole number from %d to %d" % (name, show(given[name]), least, most)
-            )
-        profile[name] = given[name]
+        profile[name] = check_whole("profile: " + name, given[name], least, most)
     # The shortest jolt still keeps its amplitude for half its time.
     most = profile["jolt_ms"] * (100 - profile["jitter_percent"]) // 100 // 4
     if "ramp_ms" not in given:

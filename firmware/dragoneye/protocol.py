@@ -24,12 +24,16 @@ which rises over the whole boot whoever signs, `key_id`, which names the table's
 `unprovisioned`: true for a table that never got keys. There nothing is signed and everybody may ask for everything;
 this is for a trial. A request that isn't signed by somebody who may ask for it is refused with E_AUTH, which says why;
 after several wrong signatures in a row none is read for a time.
+
+`hello` may be signed by the dealer's or the supervisor's key: by the host that keeps the record. One that is not signed
+starts a session all the same, but it is refused with E_AUTH where it tells of more than the table has, and what its
+host acknowledges is not removed.
 """
 
 import binascii
 import json
 
-from dragoneye.text import dumps, is_text, show
+from dragoneye.text import dumps, is_text, is_whole, show
 
 MAJOR = 1
 MINOR = 3
@@ -241,31 +245,27 @@ def decode(line):
     return number, value
 
 
-def _is_int(value, low, high):
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-
-
 def _streak_ok(value):
     if value is None:
         return True
-    if not isinstance(value, dict) or set(value) != {"count", "parts", "gone"} or not _is_int(value["count"], 0, 9999):
+    if not isinstance(value, dict) or set(value) != {"count", "parts", "gone"} or not is_whole(value["count"], 0, 9999):
         return False
     parts, gone = value["parts"], value["gone"]
     if not isinstance(parts, list) or not isinstance(gone, list):
         return False
     for part in parts:
-        if not isinstance(part, list) or len(part) != 2 or not _is_int(part[1], 1, SEQ_MAX):
+        if not isinstance(part, list) or len(part) != 2 or not is_whole(part[1], 1, SEQ_MAX):
             return False
     places = [part[0] for part in parts] + gone
     for place in places:
-        if not _is_int(place, 1, 7) or places.count(place) > 1:
+        if not is_whole(place, 1, 7) or places.count(place) > 1:
             return False
     return value["count"] > 0 or not places
 
 
 def _field_ok(value, kind, low, high):
     if kind == "int":
-        return _is_int(value, low, high)
+        return is_whole(value, low, high)
     if kind == "flag":
         return isinstance(value, bool)
     if kind == "word":
@@ -273,10 +273,10 @@ def _field_ok(value, kind, low, high):
     if kind == "text":
         return isinstance(value, str) and low <= len(value) <= high and is_text(value)
     if kind == "dice":
-        return isinstance(value, list) and len(value) == 3 and all(_is_int(v, 1, 6) for v in value)
+        return isinstance(value, list) and len(value) == 3 and all(is_whole(v, 1, 6) for v in value)
     if kind == "streak":
         return _streak_ok(value)
-    return isinstance(value, dict) and all(isinstance(k, str) and _is_int(value[k], 0, SEQ_MAX) for k in value)
+    return isinstance(value, dict) and all(isinstance(k, str) and is_whole(value[k], 0, SEQ_MAX) for k in value)
 
 
 def _allowed(kind, low, high):

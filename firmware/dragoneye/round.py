@@ -169,6 +169,9 @@ class Table(Service):
     "hash"}, see config.dice_set_of.
     """
 
+    # See Controller.set_back.
+    TIMES = ("_deadline", "_last_shake", "_lid_quiet_at", "_supply_since")
+
     def __init__(self, pack, registry, eye, settings, state, record, now, gain_steps=1, dice_set=None):
         super().__init__(pack, registry, eye, state, record, now, dice_set)
         self.settings = dict(SETTINGS)

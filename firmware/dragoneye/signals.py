@@ -151,6 +151,9 @@ def tone_at(tone, elapsed_ms):
 class Signals:
     """What ring and buzzer show from moment to moment; `pixels` is the ring's number of pixels."""
 
+    # See Controller.set_back.
+    TIMES = ("_since", "_refused_at")
+
     def __init__(self, pixels):
         self._pixels = pixels
         self._key = None

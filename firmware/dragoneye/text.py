@@ -1,7 +1,9 @@
-"""JSON as text that is the same under CPython and MicroPython."""
+"""JSON as text that is the same under CPython and MicroPython, and what values are told by."""
 
 import json
 import sys
+from binascii import hexlify
+from hashlib import sha256
 
 from dragoneye.errors import BadInput
 
@@ -31,6 +33,23 @@ def _escape(code):
         return "\\u%04x" % code
     code -= 0x10000
     return "\\u%04x\\u%04x" % (0xD800 + (code >> 10), 0xDC00 + (code & 0x3FF))
+
+
+def is_whole(value, low, high):
+    """Whether it is a whole number from `low` to `high`; JSON's `true` is not a number of anything."""
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def check_whole(name, value, low, high):
+    """`value`, a whole number in a range. Raises BadInput that names it."""
+    if is_whole(value, low, high):
+        return value
+    raise BadInput("%s is %s; allowed: a whole number from %d to %d" % (name, show(value), low, high))
+
+
+def digest(data):
+    """The first 16 hex digits of SHA-256 over bytes."""
+    return hexlify(sha256(data).digest()).decode()[:16]
 
 
 def is_text(value):

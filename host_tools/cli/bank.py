@@ -90,7 +90,7 @@ def covers(
     def handle(case: Any) -> dict[str, Any]:
         parts = fields(case, ("banks", "bets"))
         pairs = [listed(bet, 2, _("a bet"), _("numbers")) for bet in filled(parts["bets"], "bets")]
-        checked = [(whole(position, 2, places, _("deal position")), cents) for position, cents in pairs]
+        checked = [(whole(position, 2, places, _("the deal position")), cents) for position, cents in pairs]
         positions = [position for position, _cents in checked]
         for position in positions:
             if positions.count(position) > 1:

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from host_tools import corrections
+from host_tools import corrections, tile_round
 from host_tools.cli.numbers import money, number
 from host_tools.codes import VOIDS
 from host_tools.i18n import _, controller
@@ -17,7 +17,12 @@ Message = dict[str, Any]
 
 def who(position: int) -> str:
     """A player position, or the dealer for 0."""
-    return _("position {position}").format(position=position) if position else _("the dealer")
+    return _("player position {position}").format(position=position) if position else _("the dealer")
+
+
+def _seat(deal_position: int) -> str:
+    """Whose tiles a deal position's are: a player position's number, or the bank (see docs/rules.md)."""
+    return str(deal_position - 1) if deal_position > 1 else _("bank")
 
 
 def signed(cents: int) -> str:
@@ -50,8 +55,14 @@ def as_json(stored: Message, voids: list[str]) -> Message:
         data["wagers"] = _wagers_as_json(result["rows"])
         if tiles:
             data.update({key: tiles[key] for key in ("start", "deal", "action")})
-            data["tiles"] = {"bank": tiles["bank"], "players": tiles["players"]}
+            data["tiles"] = {
+                "total": corrections.dealt_by(stored),
+                "bank": tiles["bank"],
+                "players": tiles["players"],
+            }
         data["net"] = house_net(corrections.standing(stored) or result, tiles)
+        if stored.get("rests_on"):
+            data["rests_on"] = stored["rests_on"]
         if stored.get("corrected"):
             data["corrected"] = _corrected_as_json(stored["corrected"])
     return data
@@ -99,16 +110,24 @@ def print_round(console: Console, stored: Message, voids: list[str]) -> None:
         _line(console, _("manual"), _("entered by hand: {reason}").format(reason=result["manual"]))
     if result["level"]:
         _line(console, _("triple"), _("bonus level {level}").format(level=result["level"]))
+    if stored.get("rests_on"):
+        words = _(
+            "it counts triples before it that were corrected away (round {rounds}); the streak stays as it was played"
+        )
+        _line(console, _("streak"), words.format(rounds=", ".join(map(str, stored["rests_on"]))))
     if tiles:
         _line(
             console,
             _("deal"),
-            _("deal position {start} first: {deal}; action {action}").format(
+            _("{first} first (deal position {start}), by player position: {deal}; action: {action}").format(
+                first=who(tiles["start"] - 1) if tiles["start"] > 1 else _("the bank"),
                 start=tiles["start"],
-                deal=" ".join(map(str, tiles["deal"])),
-                action=" ".join(map(str, tiles["action"])),
+                deal=" ".join(map(_seat, tiles["deal"])),
+                action=" ".join(map(_seat, tiles["action"])),
             ),
         )
+        if before := tile_round.dealt_before(stored):
+            _line(console, "", before)
     _print_wagers(console, result)
     if stored.get("corrected"):
         _print_corrected(console, stored["corrected"])

@@ -119,7 +119,7 @@ def order(
             case = [hand.split(",") for hand in hands]
         parsed = [
             rules.parse_hand(hand, _("hand {number}").format(number=number), decks)
-            for number, hand in enumerate(filled(case, _("hands")), 1)
+            for number, hand in enumerate(filled(case, "hands"), 1)
         ]
         rules.check_decks([card for hand in parsed for card in hand], decks)
         rows = [
@@ -134,7 +134,7 @@ def order(
         return {"hands": sorted(rows, key=lambda row: int(str(row["place"]))), **_study(literal_c)}
 
     def show(result: dict[str, Any]) -> None:
-        rows = table(_("place"), _("hand"), _("rank"), _("name"))
+        rows = table(_("place"), _("cards"), _("rank"), _("name"))
         for row in result["hands"]:
             rows.add_row(str(row["place"]), " ".join(row["hand"]), str(row["rank"]), row["name"])
         console().print(rows)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from boards.virtual.client import Control, TableError
 from host_tools.cli import call
 from host_tools.cli.output import console, print_json
 from host_tools.dealer import Dealer, Plan, deal_tiles
+from host_tools.device import Device
+from host_tools.link import Message
 from host_tools.store import Store, default_place
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -25,6 +29,11 @@ class Place(click.Path):
         return super().convert(value, param, ctx)
 
 
+def port_option(function: Function) -> Function:
+    """Add `--port` as the argument `port`; a table must be there."""
+    return click.option("--port", required=True, help="Serial port of the table; see `tablectl ports`.")(function)
+
+
 def db_option(function: Function) -> Function:
     """Add `--db` as the argument `db`: a path, a URL, or None for the default."""
     return click.option(
@@ -35,8 +44,33 @@ def db_option(function: Function) -> Function:
 
 
 def open_store(db: Path | str | None, must_exist: bool = False, patience_s: float | None = None) -> Store:
-    """The record at `db` or its default place."""
-    return Store(db or default_place(), must_exist=must_exist, patience_s=patience_s)
+    """The record at `db` or its default place; it is closed when the running command ends."""
+    store = Store(db or default_place(), must_exist=must_exist, patience_s=patience_s)
+    return click.get_current_context().with_resource(contextlib.closing(store))
+
+
+@contextlib.contextmanager
+def on_port(
+    port: str, store: Store, watch: Callable[[str, Message], None] = lambda kind, data: None
+) -> Iterator[Device]:
+    """The table on a port, whose records are kept meanwhile; `watch` as Device takes it."""
+    with contextlib.closing(Device(port, store, watch)) as device:
+        yield device
+
+
+@contextlib.contextmanager
+def control_of(port: str) -> Iterator[Control | None]:
+    """What steers the virtual table whose port this is, None where no virtual table answers beside it."""
+    folder = Path(port).parent
+    control = None
+    if (folder / "control").exists():
+        with contextlib.suppress(TableError):
+            control = Control(folder)
+    try:
+        yield control
+    finally:
+        if control is not None:
+            control.close()
 
 
 def void_reasons(store: Store, uid: str, number: int) -> list[str]:

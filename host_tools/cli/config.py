@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 import tomlkit
 
-from dragoneye.config import DICE_PATH, dice_set_of, digest
+from dragoneye.config import DICE_PATH, dice_set_of
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack
-from dragoneye.text import show
+from dragoneye.text import digest, show
 from host_tools import configuration, table_file, wiring
 from host_tools.board_data import boards
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.configuration import BOARD_FILE, CONFIG_FILE, ConfigError, Problem
 from host_tools.diceset import DiceSet
 from host_tools.i18n import _, language
+from host_tools.link import LinkError
 
 if TYPE_CHECKING:
     from host_tools.board_files import BoardFiles
@@ -44,11 +45,8 @@ class Place(Protocol):
     def load(self) -> str:
         """Its text as TOML."""
 
-    def store(self, text: str) -> None:
-        """Put it in place of what is there, in one step."""
-
-    def close(self) -> None:
-        """Let go of it."""
+    def store(self, text: str) -> bool:
+        """Put it in place of what is there, in one step; whether a table runs with it now."""
 
 
 class FilePlace:
@@ -63,28 +61,26 @@ class FilePlace:
     def load(self) -> str:
         return table_file.read(self._path)
 
-    def store(self, text: str) -> None:
+    def store(self, text: str) -> bool:
         table_file.write(self._path, text)
-
-    def close(self) -> None:
-        pass
+        return False
 
 
 class PortPlace:
-    """A table on a port: stopped to be read and written at MicroPython's prompt, started again by `close`."""
+    """A table on a port: stopped to be read and written at MicroPython's prompt, started again with `stack`'s end."""
 
-    def __init__(self, port: str) -> None:
+    def __init__(self, port: str, stack: contextlib.ExitStack) -> None:
         self.where = port
         self.folder = Path()
         self.held: Pack | None = None
+        self._stack = stack
         self._board: BoardFiles | None = None
-        self._key_is_on = False
 
     def _open(self) -> BoardFiles:
         if self._board is None:
             from host_tools.board_files import BoardFiles
 
-            self._board = BoardFiles(self.where)
+            self._board = self._stack.enter_context(BoardFiles(self.where))
         return self._board
 
     def load(self) -> str:
@@ -93,7 +89,7 @@ class PortPlace:
         data, self.held = configuration.document_of(files, self.where)
         return table_file.text_of(data)
 
-    def store(self, text: str) -> None:
+    def store(self, text: str) -> bool:
         data = table_file.parse(text, self.where).unwrap()
         files = _device_files(data, self.where, self.folder, self.held)
         board = self._open()
@@ -101,31 +97,25 @@ class PortPlace:
         if _registered_over(board.read(DICE_PATH.lstrip("/")), files[CONFIG_FILE]):
             words = _("{port}: the dice set that was registered on the table stays in use, not the file's dice")
             click.echo(words.format(port=self.where), err=True)
-        told = self._start()
-        if self._key_is_on:
+        try:
+            told, key_is_on = board.start()
+        except LinkError as error:
+            words = _("{port}: written, but the table has not started with it: {why}")
+            raise BadInput(words.format(port=self.where, why=error)) from None
+        if key_is_on:
             words = _("{port}: written; turn the service key off and press reset, and the table runs with it")
             click.echo(words.format(port=self.where), err=True)
-        elif told is None:
-            click.echo(_("{port}: written; no table runs there until the next reset").format(port=self.where), err=True)
-        elif told != (digest(files[CONFIG_FILE]) if "dice" in data else ""):
+            return False
+        if told is None:
+            words = _("{port}: written; no table answers there yet; its firmware: tablectl flash --port {port}")
+            click.echo(words.format(port=self.where), err=True)
+            return False
+        theirs = str(told.get("config_hash"))
+        if theirs != (digest(files[CONFIG_FILE]) if "dice" in data else ""):
             # A table that has a fault with its configuration tells no hash.
             words = _("{port}: the table runs with the configuration {theirs}, not with {ours} that was written")
-            raise BadInput(words.format(port=self.where, theirs=show(told), ours=digest(files[CONFIG_FILE])))
-
-    def _start(self) -> str | None:
-        """Reset the board; the hash of the configuration that the table runs with, None where no table ran before."""
-        from host_tools.board_files import wait_for_table
-
-        board, self._board = self._board, None
-        if board is None:
-            return None
-        self._key_is_on = board.service_key_is_on()
-        board.reset()
-        board.close()
-        return str(wait_for_table(self.where).get("config_hash")) if board.ran and not self._key_is_on else None
-
-    def close(self) -> None:
-        self._start()
+            raise BadInput(words.format(port=self.where, theirs=show(theirs), ours=digest(files[CONFIG_FILE])))
+        return True
 
 
 def _registered_over(dice_file: bytes | None, config_file: bytes) -> bool:
@@ -153,9 +143,11 @@ def file_option(function: Function) -> Function:
     )(function)
 
 
-def port_option(function: Function) -> Function:
-    """Add `--port` as the argument `port`, or None."""
-    return click.option("--port", help="The port of a table, in place of a file; see `tablectl ports`.")(function)
+def place_options(function: Function) -> Function:
+    """Add `--file` and, in its place, `--port`, as place_of takes them."""
+    return file_option(
+        click.option("--port", help="The port of a table, in place of a file; see `tablectl ports`.")(function)
+    )
 
 
 @contextlib.contextmanager
@@ -163,11 +155,8 @@ def place_of(file: Path | None, port: str | None) -> Iterator[Place]:
     """The file or the table that the options name, while it is used."""
     if file is not None and port is not None:
         raise BadInput(_("give either --file or --port, not both"))
-    place: Place = PortPlace(port) if port is not None else FilePlace(file or DEFAULT)
-    try:
-        yield place
-    finally:
-        place.close()
+    with contextlib.ExitStack() as stack:
+        yield PortPlace(port, stack) if port is not None else FilePlace(file or DEFAULT)
 
 
 @click.group()
@@ -202,8 +191,7 @@ def new_file(file: Path, name: str, board: str, pack: str, as_json: bool) -> Non
 
 @config.command()
 @click.argument("key", required=False)
-@file_option
-@port_option
+@place_options
 @json_option
 def get(key: str | None, file: Path | None, port: str | None, as_json: bool) -> None:
     """The entry KEY, such as settings.settle_ms, or everything."""
@@ -224,8 +212,7 @@ def get(key: str | None, file: Path | None, port: str | None, as_json: bool) -> 
 @config.command("set")
 @click.argument("key", required=False)
 @click.argument("value", required=False)
-@file_option
-@port_option
+@place_options
 @json_option
 def set_entry(key: str | None, value: str | None, file: Path | None, port: str | None, as_json: bool) -> None:
     """Set the entry KEY to VALUE; with --file and --port and no KEY, write the whole file to the table.
@@ -240,12 +227,13 @@ def set_entry(key: str | None, value: str | None, file: Path | None, port: str |
     if value is None:
         raise click.UsageError(_("give a VALUE for {key}").format(key=key))
     keys = configuration.keys_of(key)
-    data, problems = _change(
+    data, problems, runs = _change(
         file, port, keys, lambda text, where: table_file.put(text, keys, table_file.value_of(value, keys), where)
     )
     now = table_file.lookup(data, keys, key)
     if as_json:
-        print_json({"key": key, "value": now, "problems": [_row(problem) for problem in problems]})
+        rows = [_row(problem) for problem in problems]
+        print_json({"key": key, "value": now, "problems": rows, **_runs(port, runs)})
         return
     click.echo(f"{key} = {show(now)}")
     _still_wrong(problems)
@@ -253,8 +241,7 @@ def set_entry(key: str | None, value: str | None, file: Path | None, port: str |
 
 @config.command("unset")
 @click.argument("key")
-@file_option
-@port_option
+@place_options
 @json_option
 def unset_entry(key: str, file: Path | None, port: str | None, as_json: bool) -> None:
     """Take the entry KEY out, so that its default holds again.
@@ -262,18 +249,24 @@ def unset_entry(key: str, file: Path | None, port: str | None, as_json: bool) ->
     Nothing is changed when something new would be wrong afterwards.
     """
     keys = configuration.keys_of(key)
-    _data, problems = _change(file, port, keys, lambda text, where: table_file.remove(text, keys, where))
+    _data, problems, runs = _change(file, port, keys, lambda text, where: table_file.remove(text, keys, where))
     if as_json:
-        print_json({"key": key, "problems": [_row(problem) for problem in problems]})
+        print_json({"key": key, "problems": [_row(problem) for problem in problems], **_runs(port, runs)})
         return
     click.echo(_("{key}: taken out").format(key=key))
     _still_wrong(problems)
 
 
+def _runs(port: str | None, runs: bool) -> dict[str, bool]:
+    """What JSON says of a table's start."""
+    return {} if port is None else {"runs": runs}
+
+
 def _change(
     file: Path | None, port: str | None, keys: list[int | str], change: Callable[[str, str], str]
-) -> tuple[dict[str, Any], list[Problem]]:
-    """Change the entry at `keys`: what is there afterwards and what was wrong with it before and is still.
+) -> tuple[dict[str, Any], list[Problem], bool]:
+    """Change the entry at `keys`: what is there afterwards, what was wrong with it before and is still, and whether a
+    table runs with it.
 
     `change(text, where)` returns the changed text. Raises ConfigError when something new would be wrong.
     """
@@ -289,8 +282,7 @@ def _change(
         caused = [problem for problem in problems if problem not in before]
         if caused:
             raise ConfigError(place.where, caused)
-        place.store(text)
-    return data, problems
+        return data, problems, place.store(text)
 
 
 def _still_wrong(problems: list[Problem]) -> None:
@@ -332,10 +324,12 @@ def _write_whole(file: Path, port: str, as_json: bool) -> None:
     files = configuration.device_files(checked, pack)
     with place_of(None, port) as place:
         place.held = pack
-        place.store(tomlkit.dumps(data))
+        runs = place.store(tomlkit.dumps(data))
     written = digest(files[CONFIG_FILE])
     if as_json:
-        print_json({"port": port, "config_hash": written})
+        print_json({"port": port, "config_hash": written, "runs": runs})
+    elif not runs:
+        click.echo(_("{port}: has this configuration, {hash}").format(port=port, hash=written))
     else:
         click.echo(_("{port}: the table runs with this configuration, {hash}").format(port=port, hash=written))
 
@@ -353,18 +347,18 @@ def _editor() -> list[str]:
 
 
 @config.command()
-@file_option
-@port_option
+@place_options
 @json_option
 def edit(file: Path | None, port: str | None, as_json: bool) -> None:
     """Open the configuration in your editor ($VISUAL or $EDITOR); it is kept only when it is right."""
     command = _editor()
     with place_of(file, port) as place:
         text = place.load()
+    held = place.held
     handle, name = tempfile.mkstemp(prefix="table-", suffix=".toml")
     os.close(handle)
     draft = Path(name)
-    draft.write_text(text, encoding="utf-8")
+    draft.write_text(text, encoding="utf-8", newline="\n")
     try:
         code = subprocess.run([*command, name], check=False).returncode
     except OSError as error:
@@ -374,29 +368,32 @@ def edit(file: Path | None, port: str | None, as_json: bool) -> None:
     changed = table_file.read(draft)
     if code or changed == text:
         draft.unlink()
-        _told_of_edit(place, False, as_json)
+        _told_of_edit(place.where, {"changed": False}, as_json)
         sys.exit(2 if code else 0)
     try:
-        problems = configuration.problems_of(table_file.parse(changed, name).unwrap(), place.folder, place.held)
+        problems = configuration.problems_of(table_file.parse(changed, name).unwrap(), place.folder, held)
         if problems:
             raise ConfigError(name, problems)
-        with contextlib.closing(place):
-            place.store(changed)
+        with place_of(file, port) as place:
+            place.held = held
+            runs = place.store(changed)
+    except ConfigError:
+        words = _("your changes are kept in {draft}; {where} is as it was")
+        click.echo(words.format(draft=name, where=place.where), err=True)
+        raise
     except BadInput:
-        click.echo(
-            _("your changes are kept in {draft}; {where} is as it was").format(draft=name, where=place.where), err=True
-        )
+        click.echo(_("your changes are kept in {draft}").format(draft=name), err=True)
         raise
     draft.unlink()
-    _told_of_edit(place, True, as_json)
+    _told_of_edit(place.where, {"changed": True, **_runs(port, runs)}, as_json)
 
 
-def _told_of_edit(place: Place, changed: bool, as_json: bool) -> None:
+def _told_of_edit(where: str, told: dict[str, bool], as_json: bool) -> None:
     if as_json:
-        print_json({"where": place.where, "changed": changed})
+        print_json({"where": where, **told})
         return
-    words = _("{where}: changed") if changed else _("{where}: nothing was changed")
-    click.echo(words.format(where=place.where))
+    words = _("{where}: changed") if told["changed"] else _("{where}: nothing was changed")
+    click.echo(words.format(where=where))
 
 
 def _row(problem: Problem) -> dict[str, Any]:
@@ -404,8 +401,7 @@ def _row(problem: Problem) -> dict[str, Any]:
 
 
 @config.command()
-@file_option
-@port_option
+@place_options
 @json_option
 def validate(file: Path | None, port: str | None, as_json: bool) -> None:
     """Check a configuration and name everything that is wrong; exit code 2 then."""
@@ -427,8 +423,7 @@ def validate(file: Path | None, port: str | None, as_json: bool) -> None:
 
 
 @config.command()
-@file_option
-@port_option
+@place_options
 @click.option("--with", "other", type=click.Path(dir_okay=False, path_type=Path), help="Another file to compare with.")
 @json_option
 def diff(file: Path | None, port: str | None, other: Path | None, as_json: bool) -> None:

@@ -17,12 +17,11 @@ from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack, load
 from host_tools import provision
 from host_tools.cli.call import house_net, signed
-from host_tools.cli.common import db_option, open_store, play_one
+from host_tools.cli.common import db_option, on_port, open_store, play_one
 from host_tools.cli.output import console, json_option, print_json
 from host_tools.cli.packs import pack_option
 from host_tools.dealer import Dealer, VirtualLid, plan_round
-from host_tools.device import Device
-from host_tools.i18n import _
+from host_tools.i18n import _, ngettext
 from host_tools.store import default_path
 
 # The demo's own table, so that its record is never taken for a real one's.
@@ -71,55 +70,52 @@ def demo(rounds: int, seed: int, pack: str, db: Path | str | None, as_json: bool
     path = db or _begun_anew(default_path().with_name("demo.db"))
     store = open_store(path)
     started = time.monotonic()
-    try:
-        with virtual_table(chosen, seed, UID, provision.QUICK) as table:
-            device = Device(table.port, store)
-            out = console()
-            if not as_json:
-                hello = device.table
-                out.print(
-                    _("Table {uid}: firmware {fw} ({build}) on MicroPython {micropython}, rule pack {pack}").format(
-                        pack=chosen.title, **{key: hello[key] for key in ("uid", "fw", "build", "micropython")}
-                    )
+    with virtual_table(chosen, seed, UID, provision.QUICK) as table, on_port(table.port, store) as device:
+        out = console()
+        if not as_json:
+            hello = device.table
+            out.print(
+                _("Table {uid}: firmware {fw} ({build}) on MicroPython {micropython}, rule pack {pack}").format(
+                    pack=_(chosen.title), **{key: hello[key] for key in ("uid", "fw", "build", "micropython")}
                 )
-            net = 0
-            rng = random.Random(seed)
-            dealer = Dealer(device, chosen, VirtualLid(table))
-            for count in range(1, rounds + 1):
-                if count == COCKED_ROUND:
-                    # One die leans on the wall once: a void roll, shaken again.
-                    table.do("fault", name="cocked", die=1, rolls=1)
-                plan = plan_round(rng, chosen, dealer.surely(device.refresh)["streak"])
-                stored = play_one(dealer, store, plan, as_json, with_tiles=True)
-                if stored["status"] == "settled":
-                    net += house_net(stored["result"], stored["tiles"])
-            seconds = time.monotonic() - started
-            if as_json:
-                print_json(
-                    {
-                        "summary": {
-                            "rounds": rounds,
-                            "net": net,
-                            "seed": seed,
-                            "pack": chosen.name,
-                            "table": device.uid,
-                            "db": str(store.path),
-                            "seconds": round(seconds, 3),
-                        }
+            )
+        net = 0
+        rng = random.Random(seed)
+        dealer = Dealer(device, chosen, VirtualLid(table))
+        for count in range(1, rounds + 1):
+            if count == COCKED_ROUND:
+                # One die leans on the wall once: a void roll, shaken again.
+                table.do("fault", name="cocked", die=1, rolls=1)
+            plan = plan_round(rng, chosen, dealer.surely(device.refresh)["streak"])
+            stored = play_one(dealer, store, plan, as_json, with_tiles=True)
+            if stored["status"] == "settled":
+                net += house_net(stored["result"], stored["tiles"])
+        seconds = time.monotonic() - started
+        if as_json:
+            print_json(
+                {
+                    "summary": {
+                        "rounds": rounds,
+                        "net": net,
+                        "seed": seed,
+                        "pack": chosen.name,
+                        "table": device.uid,
+                        "db": str(store.path),
+                        "seconds": round(seconds, 3),
                     }
-                )
-            else:
-                out.print(
-                    _("{rounds} rounds in {seconds:.1f} s; the table's net is {net}.").format(
-                        rounds=rounds, seconds=seconds, net=signed(net)
-                    )
-                )
-                named = f" --db {store.path}"
-                if len(store.tables()) > 1:
-                    named = f" --table {device.uid}{named}"
-                last = store.last(device.uid)[1]
-                more = _("See more: tablectl rounds{db} · tablectl show {n}{db}").format(db=named, n=last)
-                out.print(more, soft_wrap=True)
-            device.close()
-    finally:
-        store.close()
+                }
+            )
+        else:
+            out.print(
+                ngettext(
+                    "{rounds} round in {seconds:.1f} s; the table's net is {net}.",
+                    "{rounds} rounds in {seconds:.1f} s; the table's net is {net}.",
+                    rounds,
+                ).format(rounds=rounds, seconds=seconds, net=signed(net))
+            )
+            named = f" --db {store.path}"
+            if len(store.tables()) > 1:
+                named = f" --table {device.uid}{named}"
+            last = store.last(device.uid)[1]
+            more = _("See more: tablectl rounds{db} · tablectl show {n}{db}").format(db=named, n=last)
+            out.print(more, soft_wrap=True)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 import click
 
-from boards.virtual.client import Control, TableError
+from boards.virtual.client import Control
 from dragoneye.errors import BadInput
 from dragoneye.rules import reading
 from dragoneye.text import show as shown
 from host_tools import diceset
-from host_tools.cli.common import db_option
+from host_tools.cli.common import control_of, db_option, on_port, open_store, port_option
 from host_tools.cli.output import console, json_option, print_json, table
-from host_tools.cli.service import new_pass, on_port, test_mode
-from host_tools.cli.tables import port_option
+from host_tools.cli.service import new_pass, test_mode
 from host_tools.device import Device
 from host_tools.diceset import DiceSet
 from host_tools.i18n import _
@@ -142,13 +141,15 @@ class VirtualHand:
         self._control.do("clear", name="missing")
 
 
-def _hand(port: str, auto: bool) -> Hand:
+@contextlib.contextmanager
+def _hand(port: str, auto: bool) -> Iterator[Hand]:
     if not auto:
-        return PersonsHand()
-    try:
-        return VirtualHand(Control(Path(port).parent))
-    except TableError as error:
-        raise BadInput(_("--auto needs a virtual table: {error}").format(error=error)) from None
+        yield PersonsHand()
+        return
+    with control_of(port) as control:
+        if control is None:
+            raise BadInput(_("--auto needs a virtual table; none answers at {port}").format(port=port))
+        yield VirtualHand(control)
 
 
 def _begun(part: Path, wanted: Message) -> list[list[str | None]]:
@@ -261,8 +262,7 @@ def learn(
 
     if learner.count:
         say(_("{count} of {all} faces are known from before").format(count=learner.count, all=FACES))
-    with on_port(port, db) as device, test_mode(device):
-        hand = _hand(port, auto)
+    with on_port(port, open_store(db)) as device, test_mode(device), _hand(port, auto) as hand:
         try:
             learn_faces(device, learner, hand, say, save, patience)
         except BaseException:
@@ -326,7 +326,7 @@ def install(file: Path, port: str, issued: str | None, db: Path | str | None, as
         diceset.parse_utc(issued)
     stamp = issued or diceset.utc_now().strftime(diceset.UTC_FORMAT)
     dice_set = DiceSet(loaded.serial, loaded.name, stamp, loaded.eye, loaded.dice)
-    with on_port(port, db) as device, test_mode(device):
+    with on_port(port, open_store(db)) as device, test_mode(device):
         answer = device.request("dice", **dice_set.request())
     if answer["hash"] != dice_set.hash:
         raise BadInput(

@@ -11,7 +11,6 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from dragoneye.errors import BadInput
 from host_tools import flash as work
 from host_tools.board_data import boards
 from host_tools.board_files import BoardFiles
@@ -19,9 +18,6 @@ from host_tools.cli.output import console, json_option, print_json
 from host_tools.flash_plan import Step
 from host_tools.i18n import _
 from host_tools.link import Message
-
-# When something went wrong, the board is reset; it may have gone for good.
-AFTER_S = 5.0
 
 
 @click.command()
@@ -37,35 +33,21 @@ def flash(port: str | None, board: str | None, dry_run: bool, as_json: bool) -> 
     """
     place = work.find_port(port)
     with BoardFiles(place, insist=True) as files:
-        try:
-            flashing = work.prepare(files, board)
-            key_is_on = files.service_key_is_on()
-            if not as_json:
-                _introduce(flashing, place)
-            if dry_run:
-                _dry(flashing, place, as_json)
-            else:
-                with _progress(flashing.plan.size, as_json) as tell:
-                    flashing.copy(tell)
-        except BaseException:
-            with contextlib.suppress(BadInput):
-                files.reset(AFTER_S)
-            raise
-        files.reset()
-    if dry_run:
-        return
-    if key_is_on:
-        if as_json:
-            print_json(_row(flashing, place, None))
-        else:
-            words = _(
-                "{port}: copied; turn the service key off and press reset, and build {build} runs from slot {slot}"
-            )
-            console().print(words.format(port=place, build=flashing.build.name, slot=flashing.plan.slot))
-        return
-    told = work.start(place, flashing.build)
+        flashing = work.prepare(files, board)
+        if not as_json:
+            _introduce(flashing, place)
+        if dry_run:
+            _dry(flashing, place, as_json)
+            return
+        with _progress(flashing.plan.size, as_json) as tell:
+            flashing.copy(tell)
+        told = work.start(files, flashing.build).told
     if as_json:
         print_json(_row(flashing, place, told))
+        return
+    if told is None:
+        words = _("{port}: copied; turn the service key off and press reset, and build {build} runs from slot {slot}")
+        console().print(words.format(port=place, build=flashing.build.name, slot=flashing.plan.slot))
         return
     words = _("{port}: table {uid} runs build {build} from slot {slot}; {copied} files copied, {unchanged} were there")
     console().print(

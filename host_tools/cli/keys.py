@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,10 +11,13 @@ from dragoneye.errors import BadInput
 from dragoneye.keys import JOURNAL, NAMES, PATH, name_of
 from host_tools import keys as work
 from host_tools import private
+from host_tools.cli.common import port_option
 from host_tools.cli.output import console, json_option, print_json, table
-from host_tools.cli.tables import port_option
-from host_tools.i18n import _
-from host_tools.link import Message
+from host_tools.i18n import _, ngettext
+from host_tools.link import LinkError, Message
+
+if TYPE_CHECKING:
+    from host_tools.board_files import Started
 
 # What reads as a table's unique id.
 _LOOK = """
@@ -65,27 +69,27 @@ def _renew(port: str, again: bool, as_json: bool) -> None:
     store.held()
     with BoardFiles(port) as files:
         uid, there = files.run(_LOOK.format(path=PATH)).decode().split()
+        if int(there) and not again:
+            words = _("{port}: table {uid} has keys already; `tablectl keys rotate` gives it new ones")
+            raise BadInput(words.format(port=port, uid=uid))
+        if again and not int(there):
+            words = _("{port}: table {uid} has no keys yet; `tablectl keys provision` gives it some")
+            raise BadInput(words.format(port=port, uid=uid))
+        raw = work.made()
+        key_id = name_of(raw[JOURNAL])
+        # First here: whatever happens then, the table has no keys that nobody holds.
+        found = store.add(uid, key_id, raw)
+        files.write({PATH.lstrip("/"): work.file_of(raw)})
         try:
-            if int(there) and not again:
-                words = _("{port}: table {uid} has keys already; `tablectl keys rotate` gives it new ones")
-                raise BadInput(words.format(port=port, uid=uid))
-            if again and not int(there):
-                words = _("{port}: table {uid} has no keys yet; `tablectl keys provision` gives it some")
-                raise BadInput(words.format(port=port, uid=uid))
-            raw = work.made()
-            key_id = name_of(raw[JOURNAL])
-            # First here: whatever happens then, the table has no keys that nobody holds.
-            found = store.add(uid, key_id, raw)
-            files.write({PATH.lstrip("/"): work.file_of(raw)})
-        except BaseException:
-            files.reset()
-            raise
-        told = files.start()
-    if told is not None:
-        _check(told, port, uid, key_id)
-    # With the service key on no table runs yet; the new keys are on its flash all the same, read back.
+            started = files.start()
+        except LinkError as error:
+            words = _("{port}: table {uid} has its new keys {key_id}, but has not started with them: {why}")
+            raise BadInput(words.format(port=port, uid=uid, key_id=key_id, why=error)) from None
+    if started.told is not None:
+        _check(started.told, port, uid, key_id)
+    # Also where no table runs yet: the new keys are on its flash, read back.
     store.retire(uid, key_id)
-    _tell(found, told, port, as_json)
+    _tell(found, started, port, as_json)
 
 
 def _check(told: Message, port: str, uid: str, key_id: str) -> None:
@@ -95,7 +99,7 @@ def _check(told: Message, port: str, uid: str, key_id: str) -> None:
         raise BadInput(words.format(port=port, uid=uid))
 
 
-def _tell(found: work.KeySet, told: Message | None, port: str, as_json: bool) -> None:
+def _tell(found: work.KeySet, started: Started, port: str, as_json: bool) -> None:
     [held] = work.Keys().held(found.uid, found.key_id)
     if as_json:
         print_json(
@@ -104,7 +108,7 @@ def _tell(found: work.KeySet, told: Message | None, port: str, as_json: bool) ->
                 "port": port,
                 "key_id": found.key_id,
                 "in": held.as_dict()["in"],
-                "runs": told is not None,
+                "runs": started.told is not None,
             }
         )
         return
@@ -116,9 +120,11 @@ def _tell(found: work.KeySet, told: Message | None, port: str, as_json: bool) ->
         _("for another computer: tablectl keys export --table {uid} --role ROLE FILE").format(uid=found.uid),
         markup=False,
     )
-    if told is None:
+    if started.key_is_on:
         out.print(_("{port}: turn the service key off and press reset, and the table starts").format(port=port))
-    elif not told.get("locked"):
+    elif started.told is None:
+        out.print(_("{port}: no table answers there yet; its firmware: tablectl flash --port {port}").format(port=port))
+    elif not started.told.get("locked"):
         words = _(
             "the table is not locked: whoever has its cable can read its keys. `locked = true` in its configuration"
         )
@@ -225,4 +231,8 @@ def forget(uid: str, key_id: str | None, yes: bool, as_json: bool) -> None:
     if as_json:
         print_json({"table": uid, "forgotten": count})
         return
-    console().print(_("table {uid}: {count} sets of keys were forgotten").format(uid=uid, count=count))
+    console().print(
+        ngettext(
+            "table {uid}: {count} set of keys was forgotten", "table {uid}: {count} sets of keys were forgotten", count
+        ).format(uid=uid, count=count)
+    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from host_tools.cli.common import port_option
 from host_tools.cli.output import console, json_option, print_json
-from host_tools.cli.tables import port_option
 from host_tools.i18n import _
 
 

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any, BinaryIO
 
 import click
+from rich.table import Table
 
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack
@@ -20,6 +21,8 @@ from host_tools.rules import houseway, seating
 from host_tools.rules.check import fields, shown
 
 OPTIMAL = "optimal"
+# Columns of a terminal from which on the widest table here fits as it is.
+ROOMY = 120
 PACK_FIELDS = ("pack", "options")
 
 
@@ -102,6 +105,15 @@ def tile_odds(
     answer({} if batch is None else None, batch, handle, show, as_json)
 
 
+def _draw_together(rows: Table) -> None:
+    """Make every column as narrow as its longest line allows, and break no word of a heading: for 80 columns."""
+    rows.padding = (0, 0)
+    rows.show_edge = False
+    for column in rows.columns:
+        lines = [line for cell in column.cells for line in str(cell).splitlines()]
+        column.width = max(map(len, [*lines, *str(column.header).split()]))
+
+
 @odds.command("wagers")
 @rules_options()
 @click.option(
@@ -161,23 +173,26 @@ def wager_odds(pack: str, options: Options, plot: str | None, batch: BinaryIO | 
         }
 
     def show(result: dict[str, Any]) -> None:
+        narrow = console().width < ROOMY
         roles = {"shaker": _("shaker"), "player": _("other player")}
         rows = table(_("wager"), _("who"), _("level"), _("wins out of 216"), _("house edge"), _("exact"), _("variance"))
         for one in result["wagers"]:
-            wins = ", ".join(
+            wins = (",\n" if narrow else ", ").join(
                 _("{rolls} at {profit} to 1").format(rolls=rolls, profit=number(int(profit)))
                 for profit, rolls in one["ways"].items()
                 if int(profit) > 0
             )
             rows.add_row(
                 _(one["wager"]),
-                roles.get(one.get("role"), ""),
+                roles.get(one.get("role"), "").replace(" ", "\n" if narrow else " "),
                 str(one.get("level", "")),
                 wins,
                 percent(Fraction(one["house_edge"])),
                 one["house_edge"],
                 decimal(one["variance"]),
             )
+        if narrow:
+            _draw_together(rows)
         console().print(rows)
         forever = forever_of(chosen)
         if forever is None:

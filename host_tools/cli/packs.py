@@ -13,7 +13,7 @@ from dragoneye.errors import BadInput
 from dragoneye.rules.packs import NAMES, Pack, load
 from dragoneye.text import show as text_show
 from host_tools.cli.output import console, json_option, print_json, table
-from host_tools.i18n import _
+from host_tools.i18n import _, pgettext
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Options = tuple[tuple[str, str], ...]
@@ -95,7 +95,12 @@ def show(name: str, as_json: bool) -> None:
     if as_json:
         print_json(pack.as_dict())
         return
-    rows = table(_("value"), _("is"), _("from"), title=f"{pack.name}: {_(pack.title)}")
+    rows = table(
+        pgettext("rule pack", "value"),
+        pgettext("rule pack", "is"),
+        pgettext("rule pack", "from"),
+        title=f"{pack.name}: {_(pack.title)}",
+    )
     for key in sorted(pack.values):
         value = pack[key]
         rows.add_row(key, value if isinstance(value, str) else json.dumps(value), _(pack.source(key)))

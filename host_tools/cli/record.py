@@ -21,20 +21,22 @@ from dragoneye.errors import BadInput
 from dragoneye.protocol import SEQ_MAX
 from dragoneye.rules.packs import NAMES, load
 from dragoneye.text import show as shown
-from host_tools import corrections, dealer, tile_round
+from host_tools import contested, corrections, dealer, tile_round
 from host_tools import export as exports
 from host_tools.cli import call
-from host_tools.cli.common import db_option, open_store, void_reasons
+from host_tools.cli.common import db_option, on_port, open_store, port_option, void_reasons
 from host_tools.cli.numbers import number as told_number
 from host_tools.cli.output import console, json_option, parse_json, print_json, table
-from host_tools.cli.packs import pack_option
-from host_tools.cli.tables import parse_request, port_option
+from host_tools.cli.tables import parse_request
 from host_tools.cli.tiles import house_way_option
-from host_tools.device import Device
-from host_tools.i18n import _
+from host_tools.i18n import _, ngettext, pgettext
 from host_tools.link import Link, SerialTransport
+from host_tools.rules import clauses
 from host_tools.store import KEPT_DAYS, STATUSES, Search, Store, utc_text
 
+played_pack_option = click.option(
+    "--pack", help="The rule pack's file, where the table played by one of the house's own; nj, pr and ca are known."
+)
 table_option = click.option("--table", "uid", help="The table's unique id, when the record has several.")
 
 
@@ -218,17 +220,17 @@ def rounds(
         _("corrected"),
     )
     for stored in found:
-        result = stored.get("result")
+        result, status = stored.get("result"), stored["status"]
         rows.add_row(
             str(stored["round"]),
             stored["utc"][:19].replace("T", " "),
             stored["table"],
-            call.dice_text(result["dice"], result["eye"]) if result else stored["status"],
+            call.dice_text(result["dice"], result["eye"]) if result else pgettext("round", status),
             str(result["total"]) if result else "",
             call.who(stored["shaker"]),
             str(stored["voids"] or ""),
             call.signed(call.house_net(corrections.standing(stored) or result, stored.get("tiles"))) if result else "",
-            corrections.kinds(stored),
+            " ".join(pgettext("round", kind) for kind in corrections.kinds(stored).split()),
         )
     console().print(rows)
 
@@ -259,10 +261,12 @@ def show(number: int, uid: str | None, events: bool, db: Path | str | None, as_j
 @click.argument("number", type=click.IntRange(1, SEQ_MAX))
 @port_option
 @click.option("--void", is_flag=True, help="The round should have been void.")
-@click.option("--dice", help='The dice were these: "3 3 4".')
+@click.option("--dice", help='The dice were these, in the order of the three dice, as `show` has them: "3 3 4".')
 @click.option("--position", type=click.IntRange(1, 7), help="With --wagers: the position.")
 @click.option("--wagers", help='All its wagers were these, in cents: "match 500 odd 100"; "" is none.')
 @click.option("--reason", required=True, help="Why: recorded with it.")
+@click.option("--anyway", is_flag=True, help="Also wagers that the table would have refused when the round was played.")
+@played_pack_option
 @db_option
 @json_option
 def correct(
@@ -273,13 +277,19 @@ def correct(
     position: int | None,
     wagers: str | None,
     reason: str,
+    anyway: bool,
+    pack: str | None,
     db: Path | str | None,
     as_json: bool,
 ) -> None:
     """Correct round NUMBER, which is over: one more record of the table, under a supervisor's key.
 
+    Dice are typed in the order of the three dice, die 1 first; the dragon's eye die is the one that `show NUMBER` has
+    as «3», whatever its value is corrected to.
+
     Nothing that was recorded is changed. What the round came to is settled anew and counts from then on; of two
-    corrections of the same thing the last one does. The streak is not changed: `end` and `changed` are for that.
+    corrections of the same thing the last one does. The streak is not changed: `end` and `changed` are for that. Wagers
+    that the table would have refused then, such as a bonus that joins a running streak, are refused without --anyway.
     """
     if [void, dice is not None, position is not None and wagers is not None].count(True) != 1 or (
         (position is None) != (wagers is None)
@@ -291,17 +301,17 @@ def correct(
     what = "void" if void else "dice" if dice is not None else "bets"
     _name, fields = parse_request(shlex.join(["correct", str(number), what, *words]))
     value = {name: fields[name] for name in ("dice", "position", "wagers") if name in fields}
+    given = None if pack is None else load(pack)
     store = open_store(db)
-    try:
-        device = Device(port, store)
+    if given is not None:
+        store.know(given)
+    with on_port(port, store) as device:
+        device.wait_stored()
         try:
-            device.wait_stored()
-            stored = dealer.correct(device, store, number, reason, **value)
-        finally:
-            device.close()
-        voids = void_reasons(store, stored["table"], number)
-    finally:
-        store.close()
+            stored = dealer.correct(device, store, number, reason, anyway=anyway, **value)
+        except contested.Contested as error:
+            raise BadInput(_("{error}; --anyway corrects it so nevertheless").format(error=error)) from None
+    voids = void_reasons(store, stored["table"], number)
     if as_json:
         print_json(call.as_json(stored, voids))
     else:
@@ -410,14 +420,15 @@ def audit(
         print_json(done.as_dict())
     else:
         click.echo(
-            _(
-                "{tables} tables, {events} events, {rounds} rounds, {settlements} settlements, {hands} tile hands"
-            ).format(
-                tables=told_number(done.tables),
-                events=told_number(done.events),
-                rounds=told_number(done.rounds),
-                settlements=told_number(done.settlements),
-                hands=told_number(done.tile_hands),
+            ", ".join(
+                words.format(count=told_number(count))
+                for words, count in (
+                    (ngettext("{count} table", "{count} tables", done.tables), done.tables),
+                    (ngettext("{count} event", "{count} events", done.events), done.events),
+                    (ngettext("{count} round", "{count} rounds", done.rounds), done.rounds),
+                    (ngettext("{count} settlement", "{count} settlements", done.settlements), done.settlements),
+                    (ngettext("{count} tile hand", "{count} tile hands", done.tile_hands), done.tile_hands),
+                )
             )
         )
         for proof in done.proofs:
@@ -534,25 +545,29 @@ def info(db: Path | str | None, as_json: bool) -> None:
 @click.argument("number", type=click.IntRange(1, SEQ_MAX))
 @click.argument("case", metavar="CASE")
 @table_option
-@pack_option()
+@played_pack_option
 @house_way_option(default="foxwoods")
 @db_option
 @json_option
 def keep_tiles(
-    number: int, case: str, uid: str | None, pack: str, house_way: str, db: Path | str | None, as_json: bool
+    number: int, case: str, uid: str | None, pack: str | None, house_way: str, db: Path | str | None, as_json: bool
 ) -> None:
     """Settle the tile hands of round NUMBER and keep them beside it; once kept they stay.
+
+    They are dealt by the dice that count, and settled by the rule pack that the table played the round by; one of the
+    house's own is named with --pack FILE, and one that it did not play by is refused.
 
     CASE is JSON: {"bank":HANDS,"players":[{"position":2,"stake":5000,"hands":HANDS},..]} with player positions and
     cents. HANDS is {"high":[..],"low":[..]}, or four tiles, which are set by the house way.
     """
-    chosen = load(pack)
+    given = None if pack is None else load(pack)
     store = open_store(db, must_exist=True)
-    stored = store.round(number, uid)
-    settled = tile_round.settle(stored, parse_json(case, "CASE"), chosen, house_way)
-    store.add_tiles(stored["table"], number, settled)
-    kept = store.round(number, stored["table"])
-    voids = void_reasons(store, stored["table"], number)
+    holder = str(store.round(number, uid)["table"])
+    own = pack is not None and bool(clauses.of_pack(pack).signals)
+    settled = tile_round.settle(store, holder, number, parse_json(case, "CASE"), given, house_way, own)
+    store.add_tiles(holder, number, settled)
+    kept = store.round(number, holder)
+    voids = void_reasons(store, holder, number)
     if as_json:
         print_json(call.as_json(kept, voids))
     else:

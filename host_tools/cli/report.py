@@ -21,7 +21,8 @@ from host_tools.cli.numbers import decimal, money, number, percent
 from host_tools.cli.output import json_option, print_json
 from host_tools.cli.record import Asked, Moment, format_of, heads_of, progress, search_for, set_name, table_option
 from host_tools.codes import FAULTS, VOIDS
-from host_tools.i18n import _, controller
+from host_tools.device import called
+from host_tools.i18n import _, controller, pgettext
 from host_tools.store import Search, Store
 
 Figures = dict[str, Any]
@@ -147,13 +148,14 @@ def _document(
     title = _("Report for a test lab") if lab else _("Report of a shift")
     document = Document(title, f"{span} · " + _("made {made} UTC").format(made=f"{made:%Y-%m-%d %H:%M}"), made)
     for figures, sets in told:
-        name = Heading(_("Table {uid}").format(uid=figures["table"]))
+        # Under the name that it had last.
+        known = figures["identities"][-1] if figures["identities"] else {}
+        name = Heading(_("Table {uid}").format(uid=called({**known, "uid": figures["table"]})))
         document.blocks.append(name)
         if figures["unprovisioned"]:
-            words = _(
-                "Unprovisioned: in this time the table had no keys, and whoever held its cable could ask for anything."
-            )
-            document.blocks.append(Paragraph(words))
+            words = _("Unprovisioned: without keys, whoever held the table's cable could ask for anything: {times}.")
+            document.blocks.append(Paragraph(words.format(times=_keyless(figures["keyless"]))))
+        document.blocks += _outside(figures["outside"])
         document.blocks += _rounds(figures)
         if not lab:
             document.blocks += _wagers(figures)
@@ -191,6 +193,36 @@ def _document(
     return document
 
 
+def _keyless(times: list[Figures]) -> str:
+    return ", ".join(
+        _("{since} to {until} UTC").format(
+            since=_time(one["since"]) or _("the beginning"), until=_time(one["until"]) or _("the end")
+        )
+        for one in times
+    )
+
+
+def _start_cause(cause: str | None) -> str:
+    words = {
+        "pwron": _("pwron: the power, or the reset button"),
+        "wdt": _("wdt: the watchdog, or a restart that the host asked for (keys, maintenance, the end of test mode)"),
+        "soft": _("soft: Ctrl-D at the prompt"),
+    }
+    return words.get(cause or "", cause or "")
+
+
+def _outside(rounds: list[Figures]) -> list[Block]:
+    if not rounds:
+        return []
+    words = _(
+        "The computer's clock was put back: of the rounds that were played in between, {count} lie outside this time "
+        "by their UTC and are not in this report ({rounds}); nor are what happened then and its figures."
+    )
+    named = ", ".join(f"{one['round']}: {_time(one['utc'])}" for one in rounds[:_ROWS])
+    more = "" if len(rounds) <= _ROWS else " ..."
+    return [Paragraph(words.format(count=number(len(rounds)), rounds=named + more), strong=True)]
+
+
 def _rounds(figures: Figures) -> list[Block]:
     rounds = figures["rounds"]
     net = figures["dice_net"] + figures["tiles_net"]
@@ -199,8 +231,9 @@ def _rounds(figures: Figures) -> list[Block]:
         (_("rounds void"), number(rounds.get("void", 0))),
         (_("rounds still open"), number(rounds.get("open", 0))),
         (_("results entered by hand"), number(len(figures["manual"]))),
-        (_("triples"), number(figures["triples"])),
-        (_("most triples in a row"), number(figures["longest_streak"])),
+        (_("triples as they were rolled"), number(figures["triples_rolled"])),
+        (_("most triples in a row as they were rolled"), number(figures["longest_streak"])),
+        *([(_("triples as corrected"), number(figures["triples"]))] if figures["corrected_rounds"] else []),
         (_("table's net on dice wagers"), signed(figures["dice_net"])),
         (_("table's net on tile bets"), signed(figures["tiles_net"])),
         (_("table's net"), signed(net)),
@@ -208,7 +241,24 @@ def _rounds(figures: Figures) -> list[Block]:
     if figures["first"]:
         rows.insert(0, (_("first round"), f"{number(figures['first']['round'])} · {_time(figures['first']['utc'])}"))
         rows.insert(1, (_("last round"), f"{number(figures['last']['round'])} · {_time(figures['last']['utc'])}"))
-    return [Rows((_("what"), _("figure")), rows)]
+    blocks: list[Block] = [Rows((_("what"), _("figure")), rows)]
+    if figures["corrected_rounds"]:
+        words = _(
+            "Corrected rounds: {count}. Wagers and money are as the corrections leave them; what was rolled or entered "
+            "by hand, and the streaks, are as they were played."
+        )
+        blocks.append(Paragraph(words.format(count=number(figures["corrected_rounds"]))))
+    return blocks
+
+
+def _entered(one: Figures) -> str:
+    """The dice that were entered by hand, and what counts in their place."""
+    entered = " ".join(map(str, one["dice"]))
+    if "counts" not in one:
+        return entered
+    if one["counts"] is None:
+        return _("{dice}, corrected to void").format(dice=entered)
+    return _("{dice}, corrected to {counts}").format(dice=entered, counts=" ".join(map(str, one["counts"])))
 
 
 def _wagers(figures: Figures) -> list[Block]:
@@ -259,18 +309,15 @@ def _noted(figures: Figures) -> list[Block]:
             _time(one["cleared"]) or _("still stands"),
             one["code"],
             _fault_words(one["code"]),
-            one["detail"],
+            controller(one["detail"]),
         )
         for one in figures["faults"]
     ]
-    manual = [
-        (_time(one["utc"]), number(one["round"]), " ".join(map(str, one["dice"])), one["reason"])
-        for one in figures["manual"]
-    ]
+    manual = [(_time(one["utc"]), number(one["round"]), _entered(one), one["reason"]) for one in figures["manual"]]
     changes = [(_time(one["utc"]), controller(one["what"])) for one in figures["changes"]]
     corrected = [(_time(one["utc"]), number(one["round"]), _correction(one)) for one in figures["corrections"]]
-    starts = [(_time(one["utc"]), number(one["boot"]), str(one["cause"] or "")) for one in figures["starts"]]
-    doors = [(which, number(count)) for which, count in figures["doors"].items()]
+    starts = [(_time(one["utc"]), number(one["boot"]), _start_cause(one["cause"])) for one in figures["starts"]]
+    doors = [(pgettext("door", which), number(count)) for which, count in figures["doors"].items()]
     return [
         *_list(_("Void rolls"), voids, (_("reason"), _("what it means"), _("times")), frozenset((0, 1))),
         *_list(_("Results entered by hand"), manual, (_("UTC"), _("round"), _("dice"), _("why")), frozenset((0, 3))),

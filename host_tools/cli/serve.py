@@ -12,11 +12,11 @@ from pathlib import Path
 
 import click
 
-from boards.virtual.client import Control, TableError
+from boards.virtual.client import TableError
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack, load
 from host_tools import provision
-from host_tools.cli.common import db_option, open_store
+from host_tools.cli.common import control_of, db_option, open_store
 from host_tools.cli.demo import UID, virtual_table
 from host_tools.cli.output import json_option, print_json
 from host_tools.cli.tiles import house_way_option
@@ -46,19 +46,18 @@ def _table_of(
 
 def _lid_beside(port: str) -> Callable[[str], None] | None:
     """What moves the lid of the virtual table whose port this is; None at a real one."""
-    folder = Path(port).parent
-    if not (folder / "control").exists():
-        return None
+    with control_of(port) as control:
+        if control is None:
+            return None
 
     def move(to: str) -> None:
-        try:
-            control = Control(folder)
+        with control_of(port) as control:
+            if control is None:
+                raise BadInput(_("{port}: the virtual table does not answer").format(port=port))
             try:
                 control.do("lid", to=to)
-            finally:
-                control.close()
-        except TableError as error:
-            raise BadInput(str(error)) from None
+            except TableError as error:
+                raise BadInput(str(error)) from None
 
     return move
 
@@ -135,7 +134,7 @@ def serve(
     houseway.load(house_way)
     with contextlib.ExitStack() as stack:
         name, lid = stack.enter_context(_table_of(port, virtual, chosen, seed))
-        store = stack.enter_context(contextlib.closing(open_store(db, patience_s=PATIENCE_S)))
+        store = open_store(db, patience_s=PATIENCE_S)
         listener = stack.enter_context(contextlib.closing(listen(host, http)))
         hub = Hub(name, store, chosen)
         stack.callback(hub.stop)

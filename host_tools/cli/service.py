@@ -15,11 +15,10 @@ from rich.live import Live
 
 from dragoneye.errors import BadInput
 from host_tools import provision
-from host_tools.cli.common import db_option, open_store
+from host_tools.cli.common import db_option, on_port, open_store, port_option
 from host_tools.cli.output import console, json_option, print_json, table
-from host_tools.cli.tables import port_option
 from host_tools.device import Device
-from host_tools.i18n import _, controller
+from host_tools.i18n import _, controller, pgettext
 from host_tools.link import LinkError, Refused
 
 Message = dict[str, Any]
@@ -27,20 +26,6 @@ Message = dict[str, Any]
 POLL_S = 0.05
 SELFTEST_S = 60.0
 PASS_S = 10.0
-
-
-@contextlib.contextmanager
-def on_port(port: str, db: Path | str | None) -> Iterator[Device]:
-    """The table on a port, whose records are kept meanwhile."""
-    store = open_store(db)
-    try:
-        device = Device(port, store)
-        try:
-            yield device
-        finally:
-            device.close()
-    finally:
-        store.close()
 
 
 @contextlib.contextmanager
@@ -104,8 +89,10 @@ def item_text(item: str) -> str:
     return f"{words[name]} {number}" if number.isdigit() and name in words else item
 
 
-def _word(value: Any) -> str:
+def _word(value: Any, item: str = "") -> str:
+    """A value as a person reads it; `item` is what it is of."""
     words = {
+        # The Spanish says by their ends of what they are: of the lid here, of the contact below.
         "open": _("open"),
         "shut": _("shut"),
         "up": _("up"),
@@ -115,18 +102,20 @@ def _word(value: Any) -> str:
         "unresolved": _("not told apart"),
         "three dice": _("three dice of the set"),
     }
+    if item == "tamper":
+        words.update(open=pgettext("tamper contact", "open"), shut=pgettext("tamper contact", "shut"))
     if isinstance(value, list):
         return " ".join(map(str, value))
     return words.get(value, controller(str(value))) if isinstance(value, str) else str(value)
 
 
-def allowed_text(allowed: Any) -> str:
+def allowed_text(allowed: Any, item: str = "") -> str:
     """What is allowed for an item: `allowed` as the table gives it."""
     if allowed is None:
         return ""
     if isinstance(allowed, list):
         return _("{least} to {most}").format(least=allowed[0], most=allowed[1])
-    return _("{least} or more").format(least=allowed) if isinstance(allowed, int) else _word(allowed)
+    return _("{least} or more").format(least=allowed) if isinstance(allowed, int) else _word(allowed, item)
 
 
 @click.command()
@@ -138,7 +127,7 @@ def selftest(port: str, db: Path | str | None, as_json: bool) -> None:
 
     Put the three dice in the shaker and shut the lid first; the motor jolts once. The table is in test mode meanwhile.
     """
-    with on_port(port, db) as device, test_mode(device):
+    with on_port(port, open_store(db)) as device, test_mode(device):
         device.request("selftest", start=True)
 
         def ended() -> Message | None:
@@ -158,7 +147,9 @@ def selftest(port: str, db: Path | str | None, as_json: bool) -> None:
     else:
         shown = table(_("part"), _("is"), _("measured"), _("allowed"))
         for item, ok, value, allowed in rows:
-            shown.add_row(item_text(item), _("ok") if ok else _("FAILS"), _word(value), allowed_text(allowed))
+            shown.add_row(
+                item_text(item), _("ok") if ok else _("FAILS"), _word(value, item), allowed_text(allowed, item)
+            )
         console().print(shown)
         console().print(
             _("the program is the one that this tablectl would install")
@@ -204,7 +195,7 @@ def sensors_view(told: Message) -> Group:
         )
     parts = table(_("part"), _("is"))
     for name, key in (("lid", "lid"), ("tamper", "tamper"), ("button", "button"), ("service key", "service")):
-        parts.add_row(item_text(name), _word(told[key]))
+        parts.add_row(item_text(name), _word(told[key], name))
     parts.add_row(_("motor (mA)"), str(told["motor_ma"]))
     parts.add_row(item_text("supply"), str(told["supply_mv"]))
     cycles = told["cycles"]
@@ -235,7 +226,7 @@ def sensors(port: str, once: bool, interval: float, step: int, db: Path | str | 
 
     Between rounds the table is in test mode meanwhile, and the readers are read; during a round they are not.
     """
-    with on_port(port, db) as device, contextlib.ExitStack() as stack:
+    with on_port(port, open_store(db)) as device, contextlib.ExitStack() as stack:
         try:
             stack.enter_context(test_mode(device))
         except Refused as refused:

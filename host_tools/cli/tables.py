@@ -11,11 +11,12 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
+from rich.text import Text
 from serial.tools import list_ports
 
 from boards.virtual.client import Control, TableError
@@ -24,27 +25,22 @@ from dragoneye import protocol
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack, load
 from dragoneye.text import show
-from host_tools import bounded, codes, diceset, faults, provision
+from host_tools import bounded, codes, contested, diceset, faults, provision
 from host_tools.cli import call
-from host_tools.cli.common import db_option, open_store, play_one
+from host_tools.cli.common import control_of, db_option, on_port, open_store, play_one, port_option
+from host_tools.cli.numbers import money
 from host_tools.cli.output import console, json_option, print_json, table
 from host_tools.cli.packs import pack_option
 from host_tools.dealer import Dealer, HumanLid, Lid, VirtualLid, plan_round
-from host_tools.device import Device
-from host_tools.i18n import _, controller
+from host_tools.device import Device, called
+from host_tools.i18n import _, controller, pgettext
 from host_tools.link import LinkClosed, Refused, SessionLost
 from host_tools.store import Store
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 Message = dict[str, Any]
 
 # How long a round may take where nobody has to move the lid.
 VIRTUAL_S = 60.0
-
-
-def port_option(function: Function) -> Function:
-    """Add `--port` as the argument `port`."""
-    return click.option("--port", required=True, help="Serial port of the table; see `tablectl ports`.")(function)
 
 
 @click.command()
@@ -62,7 +58,7 @@ def ports(as_json: bool) -> None:
     if not found:
         console().print(_("no serial port is there; `tablectl virtual --dir FOLDER` makes one without hardware"))
         return
-    rows = table(_("port"), _("serial number"), _("USB"), _("is"))
+    rows = table(_("port"), _("serial number"), _("USB"), _("description"))
     for port in found:
         rows.add_row(*[str(value or "") for value in port.values()])
     console().print(rows)
@@ -89,7 +85,7 @@ def describe(kind: str, data: Message) -> str:
         if data["round"]:
             words += _(" · round {round}, {who} shakes").format(round=data["round"], who=call.who(data["shaker"]))
         if data["bets_open"]:
-            words += _(" · bets open, the table could owe {cents} cents").format(cents=data["liability"])
+            words += _(" · bets open, the table could owe {sum}").format(sum=money(data["liability"]))
         if data["streak"]["count"]:
             words += _(" · triples in a row: {count}").format(count=data["streak"]["count"])
         if data["lid_open"]:
@@ -99,7 +95,19 @@ def describe(kind: str, data: Message) -> str:
         return faults.told_record(data)
     if kind == "test":
         return _("test mode was entered") if data["set"] else _("test mode was left")
-    return f"{kind}: " + ", ".join(f"{key} {json.dumps(data[key])}" for key in sorted(data) if data[key] is not None)
+    told = (f"{pgettext('record', key)} {_told(kind, key, data[key])}" for key in sorted(data) if data[key] is not None)
+    return f"{pgettext('record', kind)}: {', '.join(told)}"
+
+
+def _told(kind: str, key: str, value: Any) -> str:
+    """A value of a record's data: JSON, and what the controller said itself in the chosen language."""
+    if isinstance(value, bool):
+        return _("true") if value else _("false")
+    if kind == "door" and key == "which":
+        value = pgettext("door", value)
+    elif kind == "streak" and key == "why":
+        value = controller(value)
+    return json.dumps(value, ensure_ascii=False)
 
 
 class Teller:
@@ -158,15 +166,15 @@ class DiceClock:
 @json_option
 def monitor(port: str, seconds: float | None, db: Path | str | None, as_json: bool) -> None:
     """Show what a table says, live, and keep its record; comes back after a pulled cable."""
-    store = open_store(db)
     teller = Teller(as_json)
-    device = Device(port, store, teller)
-    teller("state", device.state)
-    if device.table.get("unprovisioned") and not as_json:
-        console().print(_("unprovisioned: this table has no keys yet and is not for play"), style="bold")
-    clock = DiceClock(as_json)
-    end = None if seconds is None else time.monotonic() + seconds
-    try:
+    with on_port(port, open_store(db), teller) as device, contextlib.suppress(KeyboardInterrupt):
+        if not as_json:
+            console().print(_("Table {uid}").format(uid=called(device.table)), markup=False)
+        teller("state", device.state)
+        if device.table.get("unprovisioned") and not as_json:
+            console().print(_("unprovisioned: this table has no keys yet and is not for play"), style="bold")
+        clock = DiceClock(as_json)
+        end = None if seconds is None else time.monotonic() + seconds
         while end is None or time.monotonic() < end:
             clock.look(device)
             try:
@@ -174,16 +182,23 @@ def monitor(port: str, seconds: float | None, db: Path | str | None, as_json: bo
             except (LinkClosed, SessionLost) as error:
                 click.echo(_("{error}; waiting for it to come back").format(error=error), err=True)
                 teller("state", device.reconnect(3600.0))
-    except KeyboardInterrupt:
-        pass
-    finally:
-        device.close()
-        store.close()
+
+
+def answer_text(name: str, answer: Message) -> Text:
+    """What a table answered to a request, for a person: an entry by hand with its dice, else JSON."""
+    if name != "manual":
+        return Text(json.dumps(answer))
+    dice, eye = answer["dice"], answer["eye"]
+    text = call.dice_text(dice, eye)
+    text.append(_("   total {total}   (the dragon's eye die shows {eye})").format(total=answer["total"], eye=dice[eye]))
+    text.append(_("; to enter it: confirm {token} {dice}").format(token=answer["token"], dice=" ".join(map(str, dice))))
+    return text
 
 
 def parse_request(line: str) -> tuple[str, Message]:
     """A request as a dealer types it: its name, then its fields in order or as name=value; wagers as `match 500`.
 
+    A word `name=value` whose name is no field is taken for a slip and not for a part of a reason, unless it is quoted.
     Raises BadInput naming the request and what it takes.
 
     >>> parse_request("bets 3 match 500 bonus 100")
@@ -196,6 +211,8 @@ def parse_request(line: str) -> tuple[str, Message]:
     except ValueError as error:
         raise BadInput(f"{line.strip()}: {error}") from None
     name, words = words[0], words[1:]
+    # The words as they were typed, quotes and all.
+    typed = _TYPED.findall(line)[1:]
     if name not in protocol.REQUESTS or name == "hello":
         allowed = ", ".join(sorted(set(protocol.REQUESTS) - {"hello"}))
         raise BadInput(_("there is no request {name}; there are {allowed}").format(name=show(name), allowed=allowed))
@@ -203,8 +220,15 @@ def parse_request(line: str) -> tuple[str, Message]:
     kinds = {field[0]: field[1] for field in fields}
     given: Message = {}
     plain = []
-    for word in words:
+    for place, word in enumerate(words):
         key, equals, value = word.partition("=")
+        if equals and key not in kinds and _NAMED.match(typed[place] if len(typed) == len(words) else word):
+            takes = " ".join(kinds) or _("nothing")
+            raise BadInput(
+                _("{name}: {field} is no field of it; it takes {takes}; a reason's word with = goes in quotes").format(
+                    name=name, field=show(key), takes=takes
+                )
+            )
         if equals and key in kinds:
             given[key] = _field(name, key, kinds[key], [value])
         else:
@@ -229,6 +253,11 @@ def parse_request(line: str) -> tuple[str, Message]:
     except protocol.Problem as problem:
         raise BadInput(controller(problem.why)) from None
     return name, given
+
+
+# A word on a line with its quotes, as shlex takes it; and one that looks like a field and its value.
+_TYPED = re.compile(r"""(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+""", re.DOTALL)
+_NAMED = re.compile(r"[A-Za-z_]+=")
 
 
 def _whole(word: str) -> int:
@@ -282,39 +311,33 @@ def play(
     """Deal at a table: requests from standard input, or --rounds played by itself.
 
     Each line is a request with its fields: `open 3`, `bets 2 match 500 odd 100`, `close`, `shake`, `unlock`, `finish`,
-    `void REASON`, `status` ... Wagers are in cents. A refusal says why and the next line is read; the exit code is then
+    `void REASON`, `status` ... Wagers are in cents. Dice by hand (`manual 3 3 4 REASON`) are typed in the order of the
+    three dice, die 1 first, as results show them; which one is the dragon's eye die the table's configuration says, and
+    the answer shows it as «3» before `confirm`. A refusal says why and the next line is read; the exit code is then
     2. With --rounds a person opens and shuts the lid when told to; on a virtual table that is done too.
     """
     store = open_store(db)
-    try:
-        if rounds is not None:
-            chosen = load(pack)
-            device = Device(port, store)
-            try:
-                _play_rounds(device, store, chosen, rounds, random.Random(seed), keep_dice, as_json)
-            finally:
-                device.close()
-            return
-        device = Device(port, store, Teller(as_json))
+    if rounds is not None:
+        chosen = load(pack)
+        with on_port(port, store) as device:
+            _play_rounds(device, store, chosen, rounds, random.Random(seed), keep_dice, as_json)
+        return
+    with on_port(port, store, Teller(as_json)) as device:
         try:
-            sys.exit(_play_lines(device, keep_dice, as_json))
+            sys.exit(_play_lines(device, store, keep_dice, as_json))
         finally:
             with contextlib.suppress(BadInput):
                 device.wait_stored(2.0)
-            device.close()
-    finally:
-        store.close()
 
 
-def lid_of(port: str) -> Lid:
+@contextlib.contextmanager
+def lid_of(port: str) -> Iterator[Lid]:
     """The lid of the virtual table whose port this is, or a person's hands."""
-    folder = Path(port).parent
-    if (folder / "control").exists():
-        try:
-            return VirtualLid(Control(folder))
-        except TableError:
-            pass
-    return HumanLid(lambda words: click.echo(f">>> {words}", err=True))
+    with control_of(port) as control:
+        if control is not None:
+            yield VirtualLid(control)
+        else:
+            yield HumanLid(lambda words: click.echo(f">>> {words}", err=True))
 
 
 def _check_dice(device: Device, keep_dice: bool) -> str | None:
@@ -336,12 +359,12 @@ def _play_rounds(
         raise BadInput(
             _("the table plays by the rule pack {theirs}; give --pack {theirs}").format(theirs=device.table["pack"])
         )
-    lid = lid_of(device.port)
-    dealer = Dealer(device, pack, lid, patience=VIRTUAL_S if isinstance(lid, VirtualLid) else 3600.0)
-    for _count in range(rounds):
-        dealer.note = _check_dice(device, keep_dice)
-        plan = plan_round(rng, pack, dealer.surely(device.refresh)["streak"])
-        play_one(dealer, store, plan, as_json, with_tiles=False)
+    with lid_of(device.port) as lid:
+        dealer = Dealer(device, pack, lid, patience=VIRTUAL_S if isinstance(lid, VirtualLid) else 3600.0)
+        for _count in range(rounds):
+            dealer.note = _check_dice(device, keep_dice)
+            plan = plan_round(rng, pack, dealer.surely(device.refresh)["streak"])
+            play_one(dealer, store, plan, as_json, with_tiles=False)
 
 
 def _lines_of_stdin() -> queue.SimpleQueue[bytes | None]:
@@ -357,7 +380,15 @@ def _lines_of_stdin() -> queue.SimpleQueue[bytes | None]:
     return lines
 
 
-def _play_lines(device: Device, keep_dice: bool, as_json: bool) -> int:
+def _check_correction(store: Store, uid: str, fields: Message) -> None:
+    try:
+        contested.check(store, uid, fields)
+    except contested.Contested as error:
+        words = _("{error}; `tablectl correct --anyway` corrects it so nevertheless")
+        raise BadInput(words.format(error=error)) from None
+
+
+def _play_lines(device: Device, store: Store, keep_dice: bool, as_json: bool) -> int:
     lines = _lines_of_stdin()
     clock = DiceClock(as_json)
     code = 0
@@ -389,13 +420,15 @@ def _play_lines(device: Device, keep_dice: bool, as_json: bool) -> int:
                 note = _check_dice(device, keep_dice)
                 if note is not None:
                     fields.setdefault("note", note)
+            elif name == "correct":
+                _check_correction(store, device.uid, fields)
             request = name
             answer = device.request(name, **fields)
             request = ""
             if as_json:
                 print_json({name: answer})
             else:
-                console().print(f"{name}: {json.dumps(answer)}", markup=False)
+                console().print(Text.assemble(f"{name}: ", answer_text(name, answer)))
             if name == "shake":
                 device.state = {}
                 device.wait_for((protocol.LOCKED, protocol.VOID), 60.0)

@@ -85,15 +85,19 @@ def settle(
         assert case is not None
         console().print(_told(case))
         wager, stake = _(case["wager"]), money(case["stake"])
-        if result["won"]:
+        if result["won"] and case["wager"] == "bonus":
+            # 11.21(f): it is paid on its own roll, and the stake stays up for the next one.
+            said = _("{wager} wins at {odds} to 1: profit {profit}; the stake of {stake} stays up").format(
+                wager=wager, odds=number(result["odds"]), profit=money(result["profit"]), stake=stake
+            )
+            said += _(" (bonus level {level})").format(level=result["level"])
+        elif result["won"]:
             said = _("{wager} wins at {odds} to 1: profit {profit}, {returned} returned").format(
                 wager=wager,
                 odds=number(result["odds"]),
                 profit=money(result["profit"]),
                 returned=money(result["returned"]),
             )
-            if "level" in result:
-                said += _(" (bonus level {level})").format(level=result["level"])
         elif result["profit"]:
             said = _("{wager} {stake} loses").format(wager=wager, stake=stake)
         else:

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from boards.virtual.client import TableError
-from dragoneye.config import digest
 from dragoneye.errors import BadInput
-from dragoneye.text import show
+from dragoneye.text import digest, show
 from host_tools import configuration
-from host_tools.board_files import BoardFiles, wait_for_table
+from host_tools.board_files import BoardFiles
 from host_tools.configuration import BOARD_FILE, CONFIG_FILE
 from host_tools.hil.capabilities import CAPABILITIES, CONFIG, INSIDE, UNDONE_BY, asked, steps_of
 from host_tools.hil.rig import ASK, Rig
@@ -148,8 +147,8 @@ class Rigged:
                 self._files = files
             files = configuration.device_files(config, whole)
             board.write(files)
-            board.reset()
-        self._check(files)
+            started = board.start(expected=True)
+        self._check(started.told, files)
 
     def restore(self) -> None:
         """Put the board's own configuration back."""
@@ -157,10 +156,10 @@ class Rigged:
             return
         with BoardFiles(self.port) as board:
             board.write(self._files)
-            board.reset()
+            started = board.start(expected=True)
         files, self._files = self._files, None
-        self._check(files)
+        self._check(started.told, files)
 
-    def _check(self, files: dict[str, bytes]) -> None:
-        if wait_for_table(self.port).get("config_hash") != digest(files[CONFIG_FILE]):
+    def _check(self, told: Message | None, files: dict[str, bytes]) -> None:
+        if told is None or told.get("config_hash") != digest(files[CONFIG_FILE]):
             raise BadInput(_("{port}: the table does not run with what was written").format(port=self.port))

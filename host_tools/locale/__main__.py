@@ -30,6 +30,7 @@ from host_tools import codes
 from host_tools.board_data import board_data, boards, chip_data, header_data
 from host_tools.configuration import json_schema
 from host_tools.i18n import LANGUAGES, SYSTEM
+from host_tools.store import STATUSES
 
 FOLDER = Path(__file__).parent
 SOURCES = FOLDER.parent
@@ -69,6 +70,44 @@ CLICK: tuple[str | tuple[str, str], ...] = (
 )
 
 
+# The functions of host_tools.i18n, and which of their arguments are texts or the context of one.
+KEYWORDS: dict[str, Any] = {"_": None, "pgettext": ((1, "c"), 2), "ngettext": (1, 2)}
+
+# What the data of a record is named where a person reads it; names of versions and the like stay as they are.
+RECORD_FIELDS = (
+    "bets",
+    "by",
+    "cause",
+    "dice",
+    "event",
+    "eye",
+    "found",
+    "hash",
+    "issued",
+    "liability",
+    "manual",
+    "missing",
+    "note",
+    "open",
+    "over",
+    "position",
+    "reason",
+    "round",
+    "serial",
+    "shaker",
+    "shakes",
+    "streak",
+    "times",
+    "wagers",
+    "what",
+    "which",
+    "why",
+)
+
+# What a supervisor corrects of a round, and what a record `door` tells of.
+CORRECTIONS = ("dice", "bets")
+DOORS = ("lid", "tamper", "service", "service at start")
+
 # A text with words of its own: not a code, and not only places to fill in.
 WORDS = re.compile("^(?!E_).*[a-z]{3}")
 
@@ -79,7 +118,8 @@ CONTROLLER = (
     "one of %s",
     "%d to %d characters without control characters",
     "three values from 1 to 6",
-    "an object of whole cents by wager",
+    "whole cents from 0 to %d by wager",
+    "null, or a streak's count, parts (position and cents) and gone (positions)",
     "three whole numbers from 1 to 100000, for one, two and three triples in a row",
     "a list of different wagers out of %s",
     "none (tiles only)",
@@ -88,6 +128,21 @@ CONTROLLER = (
     "%d mA while off",
     "foreign tag %s",
     "tamper contact open",
+    "the tamper contact is open",
+    "the motor still draws current",
+    # Why a streak changed or ended, and which dice came.
+    "bonus lowered",
+    "bonus taken off",
+    "player left",
+    "table closed",
+    "dice changed",
+    "shaker changed",
+    "dice changed, streak kept",
+    "shaker changed, streak kept",
+    # What a report says of these where none ran.
+    "dice changed, no streak ran",
+    "shaker changed, no streak ran",
+    "dice set %s",
     # Why a self-test has no report, or a part of it was not run.
     "none was started",
     "test mode was left",
@@ -190,8 +245,8 @@ def template() -> Catalog:
     from host_tools.__main__ import cli
 
     catalogue = Catalog(domain=DOMAIN, project="dragoneye-table", charset="utf-8")
-    for file, _line, message, _comments, _context in extract_from_dir(SOURCES, keywords={"_": None}):
-        catalogue.add(message, locations=[(file, 0)])
+    for file, _line, message, _comments, context in extract_from_dir(SOURCES, keywords=KEYWORDS):
+        catalogue.add(message, locations=[(file, 0)], context=context)
     for text, where in (
         *_texts_of(cli, "tablectl"),
         *_house_ways(),
@@ -205,6 +260,12 @@ def template() -> Catalog:
         catalogue.add(words, locations=[("click", 0)])
     for text in SYSTEM:
         catalogue.add(text, locations=[("system", 0)])
+    for text in (*STATUSES, *CORRECTIONS):
+        catalogue.add(text, locations=[("host_tools/store.py", 0)], context="round")
+    for text in (*codes.EVENTS, *RECORD_FIELDS):
+        catalogue.add(text, locations=[("host_tools/codes.py", 0)], context="record")
+    for text in DOORS:
+        catalogue.add(text, locations=[("host_tools/report.py", 0)], context="door")
     for text in WAGERS:
         catalogue.add(text, locations=[("wagers", 0)])
     return catalogue

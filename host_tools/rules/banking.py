@@ -42,8 +42,8 @@ def decides(front: int, action: int, pack: Pack) -> Decision:
                 "percentage, such as 40 in the pack ca"
             ).format(name=pack.name)
         )
-    whole(front, 0, MOST, _("front"))
-    whole(action, 1, MOST, _("action"))
+    whole(front, 0, MOST, "front")
+    whole(action, 1, MOST, "action")
     return Decision("front" if 100 * front >= share * action else "second", -(-share * action // 100))
 
 
@@ -110,9 +110,9 @@ def offer(
     >>> offer(6, 7, set())
     Offer(offered=(7, 2, 3, 4, 5, 6), bank=1)
     """
-    whole(positions, 6, 8, _("positions"))
-    whole(last, 1, positions, _("last bank"))
-    whole(hands_in_a_row, 0, 1, _("hands in a row"))
+    whole(positions, 6, 8, "positions")
+    whole(last, 1, positions, "last")
+    whole(hands_in_a_row, 0, 1, "hands_in_a_row")
     for named, what in ((accepts, _("a seat that accepts")), (played or (), _("a seat that played"))):
         for position in named:
             whole(position, 2, positions, what)

@@ -145,7 +145,7 @@ def check_decks(cards: Sequence[Card], decks: int = DECKS) -> None:
 
     >>> check_decks([Card(14, "S")] * 6)
     """
-    whole(decks, 1, 100, _("decks"))
+    whole(decks, 1, 100, "decks")
     for card, count in Counter(cards).items():
         if count > decks:
             raise BadInput(
@@ -204,7 +204,7 @@ def placed(hands: Sequence[Sequence[Card]], literal_c: bool = False) -> list[int
     >>> placed([high, pair, high])
     [2, 1, 2]
     """
-    found = [rank(hand, literal_c).strength for hand in filled(hands, _("hands"))]
+    found = [rank(hand, literal_c).strength for hand in filled(hands, "hands")]
     return [1 + sum(other > one for other in found) for one in found]
 
 

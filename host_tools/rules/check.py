@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dragoneye.errors import BadInput
-from dragoneye.rules.packs import is_int
+from dragoneye.text import is_whole
 from host_tools.i18n import _
 
 
@@ -44,7 +44,7 @@ def whole(value: Any, low: int, high: int, what: str) -> int:
     Traceback (most recent call last):
     dragoneye.errors.BadInput: total is true; allowed: a whole number from 3 to 18
     """
-    if is_int(value) and low <= value <= high:
+    if is_whole(value, low, high):
         return int(value)
     raise BadInput(
         _("{what} is {value}; allowed: a whole number from {low} to {high}").format(

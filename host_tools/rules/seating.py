@@ -37,8 +37,8 @@ def start(total: int, positions: int) -> int:
     >>> start(9, 8), start(17, 8), start(8, 7), start(14, 7)
     (1, 1, 1, 7)
     """
-    whole(total, 3, 18, _("total"))
-    whole(positions, 6, 8, _("positions"))
+    whole(total, 3, 18, "total")
+    whole(positions, 6, 8, "positions")
     return (total - 1) % positions + 1
 
 

@@ -97,7 +97,7 @@ def settle(
     >>> done.players[0].net, done.players[0].returned, done.bank_nets, done.house_net
     (5700, 4000, (-6000,), 300)
     """
-    positions = [whole(player.position, 2, pack["positions"], _("deal position")) for player in players]
+    positions = [whole(player.position, 2, pack["positions"], _("the deal position")) for player in players]
     for position in positions:
         if positions.count(position) > 1:
             raise BadInput(_("deal position {position} is there twice").format(position=position))
@@ -105,7 +105,7 @@ def settle(
     for player in players:
         what = _("deal position {position}").format(position=player.position)
         tiles.check_setting(player.hands, what, pack["zero_rule"])
-    bets = [(player.position, whole(player.stake, 1, pack["stake_max"], _("stake"))) for player in players]
+    bets = [(player.position, whole(player.stake, 1, pack["stake_max"], "stake")) for player in players]
     covers = cover(bets, [sum(stake for _position, stake in bets)] if banks is None else banks)
     nets = [0] * (1 if banks is None else len(banks))
     results = []

@@ -322,7 +322,13 @@ def parse_hands(value: Any, what: str, zero_rule: str = "high_tile") -> Hands:
 
 
 def check_setting(hands: Hands, what: str, zero_rule: str = "high_tile") -> None:
-    """Raise BadInput where the low hand is the better one (trade practice); `what` names the setting."""
+    """Raise BadInput where the low hand is the better one (trade practice); `what` names the setting.
+
+    >>> check_setting(Hands((Tile.T12, Tile.T24), (Tile.T66, Tile.T45)), "player")
+    >>> check_setting(Hands((Tile.T66, Tile.T45), (Tile.T12, Tile.T24)), "player")
+    Traceback (most recent call last):
+    dragoneye.errors.BadInput: player: the low hand 1-2 2-4 is better than the high hand 6-6 4-5
+    """
     if rank(*hands.high, zero_rule).strength < rank(*hands.low, zero_rule).strength:
         raise BadInput(
             _("{what}: the low hand {low} is better than the high hand {high}").format(
@@ -448,7 +454,7 @@ def settle(player: Hands, bank: Hands, stake: int, pack: Pack) -> Settlement:
     >>> settle(one, two, 10_000, packs.load("nj"))
     Settlement(result='win', net=9500, commission=500, high='higher', low='higher')
     """
-    whole(stake, 1, pack["stake_max"], _("stake"))
+    whole(stake, 1, pack["stake_max"], "stake")
     one_set((*player.high, *player.low, *bank.high, *bank.low))
     check_setting(player, _("player"), pack["zero_rule"])
     check_setting(bank, _("bank"), pack["zero_rule"])

@@ -29,6 +29,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dragoneye.protocol import SEQ_MAX
+from host_tools.device import name_of
 from host_tools.diceset import utc_now
 from host_tools.i18n import LANGUAGES, _, language, speaking
 from host_tools.store import StoreError
@@ -70,8 +72,9 @@ _DRAWINGS_POLICY = (
 HSTS = "max-age=31536000"
 
 
-def language_of(request: Request) -> str:
-    """The language that `?lang=` or the browser asks for, or the program's own."""
+def language_of(request: Request, table: Message) -> str:
+    """The language that `?lang=` or the browser asks for, else the first of the table's that we have (`table` as its
+    hello tells it), else the program's own."""
     named = request.query_params.get("lang", "")
     if named in LANGUAGES:
         return named
@@ -86,7 +89,7 @@ def language_of(request: Request) -> str:
     for quality, _place, tag in sorted(weighed):
         if quality and tag in LANGUAGES:
             return tag
-    return language()
+    return next((tag for tag in str(table.get("languages", "")).split() if tag in LANGUAGES), language())
 
 
 class Guard:
@@ -174,6 +177,7 @@ class Web:
                 Route("/dealer/login", self.login, methods=["POST"]),
                 Route("/dealer/logout", self.logout, methods=["POST"]),
                 Route("/dealer/do", self.do, methods=["POST"]),
+                Route("/dealer/round/{number:int}", self.round),
                 Route("/dealer/fairness", self.fairness),
                 Mount("/static", StaticFiles(directory=STATIC)),
             ],
@@ -212,7 +216,7 @@ class Web:
 
     def stream(self, request: Request, kind: str, still: Callable[[], bool] = lambda: True) -> Response:
         """The views of a kind, DISPLAY or a role, as server-sent events."""
-        spoken, address = language_of(request), _address(request)
+        spoken, address = self._language(request), _address(request)
         too_many = self._watching[address] >= WATCHERS_PER_ADDRESS and not is_loopback(address)
         if too_many or self.channel.watchers >= WATCHERS_MAX:
             with speaking(spoken):
@@ -231,10 +235,17 @@ class Web:
 
         return StreamingResponse(counted(), media_type="text/event-stream")
 
+    def _language(self, request: Request) -> str:
+        return language_of(request, self.hub.snapshot.table)
+
+    @property
+    def _name(self) -> str:
+        return name_of(self.hub.snapshot.table)
+
     async def display(self, request: Request) -> Response:
         """The table's display."""
-        with speaking(language_of(request)):
-            return HTMLResponse(pages.display_page())
+        with speaking(self._language(request)):
+            return HTMLResponse(pages.display_page(self._name))
 
     async def events(self, request: Request) -> Response:
         """What the display shows, as it changes."""
@@ -254,16 +265,18 @@ class Web:
     async def dealer(self, request: Request) -> Response:
         """The dealer's console, or the place to log in."""
         session = self._session(request)
-        with speaking(language_of(request)):
+        with speaking(self._language(request)):
             if session is None:
                 return HTMLResponse(pages.login_page(self._pins.roles))
-            page = pages.dealer_page(session.role, session.csrf, actions(session.role), self._console.lid is not None)
+            page = pages.dealer_page(
+                self._name, session.role, session.csrf, actions(session.role), self._console.lid is not None
+            )
             return self._with_cookie(request, HTMLResponse(page), self._sessions.renew(session))
 
     async def dealer_events(self, request: Request) -> Response:
         """What the console shows, as it changes."""
         session = self._session(request)
-        with speaking(language_of(request)):
+        with speaking(self._language(request)):
             if session is None:
                 return JSONResponse({"error": _("log in first")}, 401)
             cookie = request.cookies[COOKIE]
@@ -276,7 +289,7 @@ class Web:
 
     async def login(self, request: Request) -> Response:
         """{"role", "pin"}: begin a session."""
-        with speaking(language_of(request)):
+        with speaking(self._language(request)):
             asked = await _posted(request)
             role, pin = asked.get("role"), checked_pin(asked.get("pin"))
             if role not in ROLES:
@@ -304,7 +317,7 @@ class Web:
 
     async def logout(self, request: Request) -> Response:
         """End the session."""
-        with speaking(language_of(request)):
+        with speaking(self._language(request)):
             session, _asked = await self._asked(request)
             self._sessions.end(session)
             response = JSONResponse({"ok": True})
@@ -313,12 +326,25 @@ class Web:
 
     async def do(self, request: Request) -> Response:
         """{"key", "do", "step", "fields"}: do something at the table, see Console.act."""
-        with speaking(language_of(request)):
+        with speaking(self._language(request)):
             session, asked = await self._asked(request)
             if not self._pace.take(session.sid):
                 return JSONResponse({"error": _("too many actions at once; wait a second")}, 429, {"retry-after": "1"})
             status, answer = await self._console.act(session, asked)
             return self._with_cookie(request, JSONResponse(answer, status), self._sessions.renew(session))
+
+    async def round(self, request: Request) -> Response:
+        """How a round that is over stands, see Console.standing."""
+        with speaking(self._language(request)):
+            if self._session(request) is None:
+                return JSONResponse({"error": _("log in first")}, 401)
+            number = int(request.path_params["number"])
+            try:
+                if not 0 < number <= SEQ_MAX:
+                    raise StoreError(_("round {number} has no result that could be corrected").format(number=number))
+                return JSONResponse(await asyncio.to_thread(self._console.standing, number))
+            except StoreError as error:
+                return JSONResponse({"error": str(error)}, 404)
 
     async def fairness(self, request: Request) -> Response:
         """What the table's rolls say of the dice that are on it."""
@@ -326,7 +352,7 @@ class Web:
             return RedirectResponse("/dealer", 303)
         snapshot = self.hub.snapshot
         newest = snapshot.rounds[-1] if snapshot.rounds else {"table": snapshot.table.get("uid", ""), "dice_set": 1}
-        with speaking(language_of(request)):
+        with speaking(self._language(request)):
             async with self._reckoning:
                 known = (language(), newest)
                 if self._reckoned[0] != known:

@@ -11,7 +11,8 @@ from dragoneye import protocol
 from dragoneye.errors import BadInput
 from dragoneye.protocol import BETTING, CLOSED, FAULT, IDLE, LOCKED, SETTLED, TEST, VOID
 from dragoneye.text import show
-from host_tools import diceset, tile_round
+from host_tools import contested, corrections, diceset, tile_round
+from host_tools.contested import Contested
 from host_tools.device import Device
 from host_tools.diceset import utc_now
 from host_tools.i18n import _, controller
@@ -34,6 +35,8 @@ REQUESTS = (
 # Done twice they do what they do once. The others are refused when the table has moved on since the page was seen.
 _ANY_TIME = ("bets", "leave", "shaker", "sensors", "selftest")
 _KEPT = 200
+# Of so many rounds the console shows what came of them.
+OUTCOMES = 5
 
 
 class Stale(BadInput):
@@ -84,9 +87,9 @@ def _can(snapshot: Snapshot, name: str) -> bool:
 
 
 def _tiled(snapshot: Snapshot) -> Message | None:
-    """The newest round, if it is settled and its tile hands are not there yet."""
+    """The newest round, if dice of it count and its tile hands are not there yet."""
     newest = snapshot.rounds[-1] if snapshot.rounds else None
-    return newest if newest and newest["status"] == "settled" and "tiles" not in newest else None
+    return newest if newest and "tiles" not in newest and corrections.rolled(newest) is not None else None
 
 
 def role_of(name: str) -> str:
@@ -124,12 +127,24 @@ def watched(snapshot: Snapshot, role: str) -> Message:
             "bets": {str(position): stakes for position, stakes in snapshot.state.get("bets", [])},
             "wagers": [[wager, _(wager)] for wager in snapshot.pack["wagers"]] if snapshot.pack else [],
             "positions": snapshot.pack["player_positions"] if snapshot.pack else 0,
+            "most": _most(snapshot),
+            "parts": [position for position, _stake in snapshot.state.get("streak", {}).get("parts", [])],
+            "over": [view.outcome(one) for one in snapshot.rounds if one["status"] != "open"][-OUTCOMES:],
             "tile_positions": snapshot.pack["positions"] - 1 if snapshot.pack else 0,
             "tiles_round": newest["round"] if newest else None,
             "hands": _kept_hands(snapshot),
         }
     )
     return shown
+
+
+def _most(snapshot: Snapshot) -> dict[str, int]:
+    """The highest stake of each wager in cents; "" is of all."""
+    pack = snapshot.pack
+    if pack is None:
+        return {}
+    bonus = pack["bonus_stake_max"]
+    return {"": pack["stake_max"], **({} if bonus is None else {"bonus": min(bonus, pack["stake_max"])})}
 
 
 def _dice_alarm(snapshot: Snapshot) -> bool:
@@ -146,7 +161,8 @@ def _kept_hands(snapshot: Snapshot) -> Message | None:
 class Console:
     """Does what sessions ask for at the hub's table. `lid` moves a virtual table's lid, None at a real one.
 
-    `signals` is whether the house's text has the dealer's signals; `house_way` sets four tiles that are not set.
+    `signals` is whether the text of a house's own rule pack has the dealer's signals; `house_way` sets four tiles that
+    are not set.
     """
 
     def __init__(
@@ -201,12 +217,20 @@ class Console:
             if name == "tiles":
                 return 200, {"ok": await asyncio.to_thread(self._tiles, fields)}
             keep = fields.pop("keep_dice", False) if name == "open" else False
+            # The second confirmation of a correction that was refused without it.
+            anyway = name == "correct" and fields.pop("anyway", False) is True
+            preview = fields.get("preview") is True if name == "correct" else False
             if name == "correct":
+                fields = {key: value for key, value in fields.items() if key != "preview"}
                 fields = {**fields, "event": await asyncio.to_thread(self._settling, fields.get("round"))}
             try:
                 protocol.check_request({"q": name, **fields})
             except protocol.Problem as problem:
                 raise BadInput(controller(problem.why)) from None
+            if preview:
+                return 200, {"ok": await asyncio.to_thread(self._preview, fields)}
+            if name == "correct" and not anyway:
+                await asyncio.to_thread(self._check, fields)
             snapshot = self.hub.snapshot
             if name == "open":
                 self._check_dice(snapshot, keep is True)
@@ -221,7 +245,10 @@ class Console:
                 device.refresh()
                 return answer
 
-            return 200, {"ok": await asyncio.wrap_future(self.hub.ask(do))}
+            done = await asyncio.wrap_future(self.hub.ask(do))
+            if name == "correct":
+                done = {**done, "said": await asyncio.to_thread(self._said, fields)}
+            return 200, {"ok": done}
         except NotLinked as error:
             return 503, {"error": _("the table does not answer: {why}").format(why=error)}
         except Unknown as error:
@@ -229,6 +256,8 @@ class Console:
             return 504, {"error": words, "unknown": True}
         except Refused as refused:
             return 409, {"error": controller(refused.why), "code": refused.code, "state": refused.state}
+        except Contested as error:
+            return 409, {"error": str(error), "code": error.code, "anyway": True}
         except Stale as error:
             return 409, {"error": str(error), "code": "STALE"}
         except StoreError as error:
@@ -246,6 +275,45 @@ class Console:
             return 1
         return self.hub.store.settled_event(str(self.hub.snapshot.table.get("uid", "")), number)
 
+    def _check(self, fields: Message) -> None:
+        contested.check(self.hub.store, str(self.hub.snapshot.table.get("uid", "")), fields)
+
+    def _said(self, fields: Message) -> str:
+        """What a supervisor should know of a round that has been corrected just now, beside what the pages show."""
+        try:
+            stored = self.hub.store.round(fields["round"], str(self.hub.snapshot.table.get("uid", "")))
+        except StoreError:
+            # It is done all the same.
+            return ""
+        # Its record may still be on its way here.
+        told = [*(stored.get("corrected") or {"told": []})["told"], fields]
+        return tile_round.dealt_before({**stored, "corrected": {"told": told}})
+
+    def standing(self, number: int) -> Message:
+        """How the round `number` stands, for who would correct it: see _stands. Raises StoreError."""
+        uid = str(self.hub.snapshot.table.get("uid", ""))
+        return _stands(self.hub.store.as_corrected(uid, number))
+
+    def _preview(self, fields: Message) -> Message:
+        """{"before", "after", "change", "doubt"}: what a correction would make of a round.
+
+        `change` is that of the table's net, in cents; `doubt` is why it needs `anyway`, or empty.
+        """
+        uid, number = str(self.hub.snapshot.table.get("uid", "")), fields["round"]
+        more = dict(fields)
+        if "wagers" in more:
+            more["wagers"] = {wager: stake for wager, stake in more["wagers"].items() if stake}
+        before = _stands(self.hub.store.as_corrected(uid, number))
+        after = _stands(self.hub.store.as_corrected(uid, number, more))
+        known = before["net"] is not None and after["net"] is not None
+        try:
+            self._check(fields)
+            doubt = ""
+        except Contested as error:
+            doubt = str(error)
+        change = after["net"] - before["net"] if known else None
+        return {"before": before, "after": after, "change": change, "doubt": doubt}
+
     def _move_lid(self, fields: Message) -> Message:
         to = fields.get("to")
         if self.lid is None or to not in ("open", "shut"):
@@ -261,15 +329,36 @@ class Console:
         if snapshot.pack is None or newest is None or newest["round"] != number:
             raise Stale(_("the table has moved on; look, and press again"))
         case = {name: fields[name] for name in ("bank", "players") if name in fields}
-        settled = tile_round.settle(newest, case, snapshot.pack, self.house_way)
+        uid = str(snapshot.table["uid"])
+        settled = tile_round.settle(
+            self.hub.store, uid, newest["round"], case, None, self.house_way, own_signals=self.signals
+        )
         if fields.get("keep") is True:
-            uid = str(snapshot.table["uid"])
             self.hub.store.add_tiles(uid, newest["round"], settled)
             self.hub.look_again()
         told = dict(settled, kept=fields.get("keep") is True)
-        if self.signals:
+        if all("signal" in player for player in settled["players"]):
             told["signals"] = [tile_table.signal_words(player["signal"]) for player in settled["players"]]
         return told
+
+
+def _stands(corrected: Message) -> Message:
+    """{"void", "dice", "total", "bets", "nets", "net"} of Store.as_corrected; nets are the players', net the table's.
+
+    Dice, nets and net are None where the round's rule pack is not known.
+    """
+    result = corrected["result"]
+    nets: dict[str, int] = {}
+    for position, _wager, stake, odds in result["rows"] if result else ():
+        nets[str(position)] = nets.get(str(position), 0) + (stake * odds if odds else -stake)
+    return {
+        "void": corrected["void"],
+        "dice": result and result["dice"],
+        "total": result and sum(result["dice"]),
+        "bets": {str(position): stakes for position, stakes in sorted(corrected["bets"].items()) if stakes},
+        "nets": nets if result else None,
+        "net": -result["net"] if result else None,
+    }
 
 
 def tile_set() -> list[list[Any]]:

@@ -17,12 +17,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from dragoneye.errors import BadInput
+from dragoneye.protocol import IDLE, SETTLED
 from dragoneye.rules.packs import NAMES, Pack, load
 from host_tools.device import Device
 from host_tools.drift import Warned, Watch
 from host_tools.i18n import _
 from host_tools.link import LinkError, SerialTransport, Transport
-from host_tools.store import Search, Store, StoreError
+from host_tools.store import Search, Store, StoreError, utc_now
 
 Message = dict[str, Any]
 T = TypeVar("T")
@@ -41,8 +42,10 @@ class Snapshot:
     """What is known of the table at one moment.
 
     `linked` is whether it answers, `trouble` why not or what else is wrong, `record_trouble` why its record cannot be
-    written; `table` is its hello, `state` its live state, `rounds` the newest stored rounds, oldest first,
-    `drift` the warning that the dice on the table drift from fair.
+    written; `table` is its hello, `state` its live state, `rounds` the newest stored rounds, oldest first: a void one
+    has "down", what each position had down, [[position, {wager: cents}], ...], or None where that is not known.
+    `drift` is the warning that the dice on the table drift from fair; `ahead` the record's latest moment (UTC as
+    stored) where that was later than this computer's time.
     """
 
     linked: bool = False
@@ -53,6 +56,7 @@ class Snapshot:
     pack: Pack | None = None
     rounds: tuple[Message, ...] = ()
     drift: Warned | None = None
+    ahead: str = ""
 
     def round(self) -> Message | None:
         """The stored round that the live state is of."""
@@ -149,6 +153,8 @@ class Hub:
         self._watch_of_set = Watch()
         self._watched = 0
         self._corrected: set[int] = set()
+        # What each position had down in the last rounds: while bets are open the record does not say it.
+        self._down: dict[tuple[str, int], list[Any] | None] = {}
         self._thread = threading.Thread(target=self._run, name="table", daemon=True)
 
     def start(self) -> None:
@@ -172,6 +178,9 @@ class Hub:
         The future raises what it raises, NotLinked when the table does not answer, Unknown when it broke off.
         """
         future: Future[T] = Future()
+        if self._ending.is_set():
+            future.set_exception(NotLinked(_("the server is ending")))
+            return future
         self._jobs.put((do, copy_context(), future))
         return future
 
@@ -191,10 +200,27 @@ class Hub:
         """What of a snapshot is made of the record."""
         # One more than is shown: the newest may not be over.
         rounds = tuple(self.store.rounds(uid, last=ROLLS + 1))
+        rounds = tuple({**one, "down": self._put_down(uid, one)} if one["status"] == "void" else one for one in rounds)
         rolled = [one for one in rounds if one["status"] == "settled"]
         if rolled:
             self._judge(uid, rolled)
-        return {"rounds": rounds, "drift": self._watch_of_set.warned}
+        latest = self.store.latest(uid)
+        ahead = latest if latest > utc_now() else ""
+        return {"rounds": rounds, "drift": self._watch_of_set.warned, "ahead": ahead}
+
+    def _put_down(self, uid: str, one: Message) -> list[Any] | None:
+        place = uid, int(one["round"])
+        if place not in self._down:
+            found = self.store.down(*place)
+            self._down[place] = None if found is None else [list(row) for row in sorted(found.items())]
+        return self._down[place]
+
+    def _note_down(self, uid: str, state: Message) -> None:
+        """Keep in mind what is down in the round that is open."""
+        if state["state"] not in (IDLE, SETTLED) and (state["bets_open"] or state["bets"]):
+            self._down[uid, int(state["round"])] = list(state["bets"])
+            while len(self._down) > 2 * ROLLS:
+                del self._down[next(iter(self._down))]
 
     def _judge(self, uid: str, rolled: list[Message]) -> None:
         """Let the drift watch see the newest rolls, or all of another set, or where some were missed or corrected."""
@@ -216,6 +242,8 @@ class Hub:
 
     def _watch(self, kind: str, data: Message) -> None:
         if kind == "state":
+            if self._device is not None:
+                self._note_down(self._device.uid, data)
             self._say(state=dict(data))
         elif self._device is not None:
             self._look(self._device.uid)
@@ -241,6 +269,7 @@ class Hub:
             device.close()
             raise
         self._device = device
+        self._note_down(device.uid, device.state)
         self._unread = ""
         self._say(linked=True, trouble="", table=device.table, state=dict(device.state), pack=pack, **newest)
 

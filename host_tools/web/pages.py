@@ -38,6 +38,7 @@ def display_texts() -> Texts:
         "pays": _("pays"),
         "loses": _("loses"),
         "stays": _("stays up"),
+        "back": _("goes back"),
         "streak": _("Triples in a row"),
         "bonus": _("Bonus at stake"),
         "no_bonus": _("no bonus wager"),
@@ -79,10 +80,15 @@ def page(name: str, title: str, texts: Texts, body: str, **data: Any) -> str:
 """
 
 
-def display_page() -> str:
-    """The table's display."""
+def _named(heading: str, name: str) -> str:
+    """A page's heading, with the table's name first if it has one."""
+    return f"{name} · {heading}" if name else heading
+
+
+def display_page(name: str) -> str:
+    """The display of the table with this name."""
     # Texts inside an f-string would not be found by who collects them.
-    heading, table, streak = _("Dragon's eye table"), _("The table"), _("Streak and bonus")
+    heading, table, streak = _named(_("Dragon's eye table"), name), _("The table"), _("Streak and bonus")
     rolls, script = _("Last rolls, newest first"), _("This page needs JavaScript.")
     body = f"""<header>
 <div id="state" role="status" aria-live="polite"></div>
@@ -145,9 +151,21 @@ def dealer_texts() -> Texts:
         "wagers": _("Wagers"),
         "set_wagers": _("Set wagers"),
         "set_done": _("wagers of position {n} are set"),
-        "leave": _("Player leaves"),
+        "unset": _("not set yet: {wagers}. The table has {stands}."),
+        "not_set": _("not set"),
+        "close_unset": _("This was typed and never set: {wagers}. Close bets without it?"),
+        "closed_unset": _("bets are closed; this was typed and never set, so it does not count: {wagers}"),
+        "yes": _("Yes"),
+        "leave": _("The player at position {n} leaves"),
+        "leave_part": _("Position {n} leaves: its part in the streak is forfeited for good. Down there: {wagers}."),
+        "leave_wagers": _("Position {n} leaves: its wagers come off ({wagers})."),
         "owed": _("the table could owe {sum}"),
         "bad_money": _("{text}: allowed are dollars such as 5 or 12.50"),
+        "too_much": _("{text}: allowed are {most} at most"),
+        "over": _("Last rounds"),
+        "void_back": _("void: wagers go back"),
+        "void_unknown": _("void: wagers go back; what was down was not recorded before its bets closed"),
+        "table_net": _("table {net}"),
         "change_shaker": _("Change who shakes"),
         "tiles": _("Tile hands"),
         "tiles_of": _("tile hands of round {n}"),
@@ -188,12 +206,26 @@ def dealer_texts() -> Texts:
         "wrong_bets": _("the wagers of a position were these"),
         "wrong_void": _("the round should have been void"),
         "stands": _("as it stands: {dice}, total {total}"),
-        "correct": _("Correct"),
+        "stands_unknown": _("its rule pack is not known here"),
+        "all_wagers": _("These will be ALL the wagers of position {n}: what is not here is off."),
+        "bad_round": _("round: {text}: allowed are whole numbers from 1"),
+        "correct": _("Show what changes"),
+        "correct_yes": _("Correct"),
+        "before": _("as it stands"),
+        "after": _("as corrected"),
+        "wagers_of": _("all wagers of position {n}"),
+        "net_of": _("net of position {n}"),
+        "nets_table": _("table's net on dice wagers"),
+        "change": _("The table's net changes by {sum}."),
+        "change_unknown": _("What changes cannot be said: its rule pack is not known here."),
+        "correct_anyway": _("Correct it so nevertheless"),
         "correct_done": _("round {n} is corrected by a further record; what was recorded stays"),
         "clear": _("Clear the fault {code}"),
         "changed_dice": _("Dice were changed"),
         "changed_shaker": _("Shaker was changed"),
         "keep_streak": _("the streak goes on"),
+        "streak_ends": _("The streak of {count} ends for good, and the bonus of: {parts}."),
+        "streak_kept": _("The streak of {count} goes on with the other unit; at stake the bonus of: {parts}."),
         "end": _("Close the table (the streak ends)"),
         "technician": _("Technician"),
         "test_on": _("Enter test mode"),
@@ -207,9 +239,10 @@ def dealer_texts() -> Texts:
     }
 
 
-def dealer_page(role: str, csrf: str, actions: Sequence[str], has_lid: bool) -> str:
-    """The dealer's console for a session of `role`, which may do `actions`; `has_lid`: a virtual table's lid."""
-    heading, script, message = _("Dealer's console"), _("This page needs JavaScript."), _("Messages")
+def dealer_page(name: str, role: str, csrf: str, actions: Sequence[str], has_lid: bool) -> str:
+    """The dealer's console of the table with this name for a session of `role`, which may do `actions`; `has_lid`: a
+    virtual table's lid."""
+    heading, script, message = _named(_("Dealer's console"), name), _("This page needs JavaScript."), _("Messages")
     dice = _("Are the dice fair?")
     body = f"""<header>
 <div id="state" role="status" aria-live="polite"></div>

@@ -13,8 +13,10 @@ from dragoneye import protocol
 from dragoneye.rules import wagers
 from dragoneye.rules.packs import WAGERS, Pack
 from host_tools import codes, corrections, diceset, faults
+from host_tools.device import called
 from host_tools.i18n import _, controller
 from host_tools.rules import seating
+from host_tools.store import utc_text
 from host_tools.web.hub import ROLLS, Snapshot
 
 Message = dict[str, Any]
@@ -45,7 +47,7 @@ def title(state: str) -> str:
 
 def who(position: int) -> str:
     """A player position, or the dealer for 0."""
-    return _("position {position}").format(position=position) if position else _("the dealer")
+    return _("player position {position}").format(position=position) if position else _("the dealer")
 
 
 def _hint(snapshot: Snapshot, state: str) -> str:
@@ -72,6 +74,14 @@ def _notices(snapshot: Snapshot, now: datetime) -> Iterator[Message]:
     view = snapshot.state
     if snapshot.record_trouble:
         yield {"kind": "record", "text": _("the record cannot be written: {why}").format(why=snapshot.record_trouble)}
+    if void := _void(snapshot):
+        words = _("round {number} is void: wagers go back")
+        if void["down"] is None:
+            words = _("round {number} is void: wagers go back; what was down was not recorded before its bets closed")
+        yield {"kind": "void", "text": words.format(number=void["round"])}
+    if snapshot.ahead > utc_text(now):
+        words = _("this computer's clock is behind its record, which goes to {utc} UTC: it was put back; set it right")
+        yield {"kind": "clock", "text": words.format(utc=snapshot.ahead[:16].replace("T", " "))}
     if not snapshot.linked:
         return
     if view.get("fault"):
@@ -87,6 +97,13 @@ def _notices(snapshot: Snapshot, now: datetime) -> Iterator[Message]:
         yield {"kind": "unprovisioned", "text": _("unprovisioned: this table has no keys yet and is not for play")}
 
 
+def _void(snapshot: Snapshot) -> Message | None:
+    """The round that was void just now: the newest one, before the next is opened."""
+    newest = snapshot.rounds[-1] if snapshot.rounds else None
+    is_over = newest is not None and newest["status"] == "void" and snapshot.state.get("state") == protocol.IDLE
+    return newest if is_over else None
+
+
 def _result(snapshot: Snapshot, state: str) -> tuple[Message | None, bool]:
     """The result to be shown, and whether it is the last round's."""
     if state in SHOWN and "dice" in snapshot.state:
@@ -95,7 +112,7 @@ def _result(snapshot: Snapshot, state: str) -> tuple[Message | None, bool]:
             return corrections.standing(stored), False
         # The record of it is on its way.
         return {"dice": snapshot.state["dice"], "eye": snapshot.state["eye"], "rows": [], "manual": None}, False
-    if state == protocol.IDLE:
+    if state == protocol.IDLE and _void(snapshot) is None:
         for stored in reversed(snapshot.rounds):
             if stored["status"] == "settled" and not _corrected_void(stored):
                 return corrections.standing(stored), True
@@ -137,6 +154,14 @@ def _wager(wager: str, stake: int, terms: str, odds: int | None, is_over: bool) 
         "outcome": outcome,
         "profit": profit,
     }
+
+
+def _seats_void(snapshot: Snapshot, pack: Pack, void: Message) -> list[Message]:
+    """The seats when a round was void: what each takes back."""
+    down = {seat["position"]: seat["wagers"] for seat in outcome(void)["seats"]}
+    empty: Message = {"shakes": False, "net": None, "deal": None}
+    positions = range(1, pack["player_positions"] + 1)
+    return [{"position": one, "wagers": down.get(one, []), **empty} for one in positions]
 
 
 def _seats(snapshot: Snapshot, pack: Pack, result: Message | None, order: seating.Order | None) -> list[Message]:
@@ -186,6 +211,39 @@ def _streak(view: Message, pack: Pack, is_over: bool) -> Message:
     return {"count": count, "rows": rows, "pays": sum(row["pays"] for row in rows)}
 
 
+def outcome(stored: Message) -> Message:
+    """A round that is over, for the console: {"round", "status", "corrected", "dice"..., "net", "seats", "tiles"}.
+
+    "seats" are rows of {"position", "wagers", "net"} as the display has them; "net" is the table's on dice wagers.
+    "tiles" is as Store.add_tiles has it, or None.
+    """
+    told: Message = {**_roll(stored), "seats": [], "net": 0, "tiles": stored.get("tiles"), "known": True}
+    by_position: dict[int, list[Message]] = {}
+    result = corrections.standing(stored)
+    if told["status"] == "void":
+        told["known"] = stored.get("down", []) is not None
+        for position, stakes in stored.get("down") or ():
+            by_position[position] = [_gone_back(wager, stake) for wager, stake in stakes.items()]
+    elif result:
+        told["net"] = -result["net"]
+        for position, wager, stake, odds in result["rows"]:
+            by_position.setdefault(position, []).append(_wager(wager, stake, "", odds, True))
+        held = [(position, stake) for position, stake in result.get("streak", {}).get("parts", [])]
+        for position, stake in held:
+            rows = by_position.setdefault(position, [])
+            if all(row["wager"] != "bonus" for row in rows):
+                rows.append(_wager("bonus", stake, "", None, True))
+    told["seats"] = [
+        {"position": position, "wagers": rows, "net": sum(row["profit"] for row in rows)}
+        for position, rows in sorted(by_position.items())
+    ]
+    return told
+
+
+def _gone_back(wager: str, stake: int) -> Message:
+    return {**_wager(wager, stake, "", None, True), "outcome": "back"}
+
+
 def _roll(stored: Message) -> Message:
     result = corrections.standing(stored)
     roll: Message = {"round": stored["round"], "status": stored["status"], "corrected": bool(stored.get("corrected"))}
@@ -207,6 +265,7 @@ def display(snapshot: Snapshot, now: datetime) -> Message:
         "hint": _hint(snapshot, state),
         "notices": list(_notices(snapshot, now)),
         "table": snapshot.table.get("uid", ""),
+        "called": called(snapshot.table),
         "rolls": [_roll(stored) for stored in snapshot.rounds if stored["status"] != "open"][-ROLLS:],
     }
     if pack is None or not view:
@@ -214,13 +273,16 @@ def display(snapshot: Snapshot, now: datetime) -> Message:
     result, past = _result(snapshot, state)
     order = seating.order_of_pack(sum(result["dice"]), pack) if result else None
     over = result is not None and not past
+    void = _void(snapshot)
     shown.update(
         {
             "round": view["round"],
             "shaker": view["shaker"],
             "bets_open": view["bets_open"],
             "lid_open": view["lid_open"],
-            "seats": _seats(snapshot, pack, None if past else result, None if past else order),
+            "seats": _seats_void(snapshot, pack, void)
+            if void
+            else _seats(snapshot, pack, None if past else result, None if past else order),
             "streak": _streak(view, pack, over),
             "has_bonus": "bonus" in pack["wagers"],
             "mirrored": pack["count_direction"] != seating.DIRECTIONS[0],

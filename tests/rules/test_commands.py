@@ -349,7 +349,7 @@ def test_the_answer_of_a_wager_says_what_decided_it(tablectl: Run) -> None:
     assert told("3", "3", "4")[0] == "dice 3 3 4, player position 1"
     bonus = told("3", "3", "3", "--wager", "bonus", "--role", "shaker", "--streak", "1")
     assert bonus[0] == "dice 3 3 3, the shaker, triples in a row before this roll: 1"
-    assert bonus[1].endswith("500 to 1: profit $500.00, $501.00 returned (bonus level 2)")
+    assert bonus[1].endswith("500 to 1: profit $500.00; the stake of $1.00 stays up (bonus level 2)")
     held = told("3", "3", "3", "--wager", "bonus", "--streak", "3", "--option", "after_third", "hold")
     assert held[1] == "bonus $1.00 stays up: no bonus until the streak ends"
     assert told("3", "3", "4", "--wager", "bonus")[1] == "bonus $1.00 loses"

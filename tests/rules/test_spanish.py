@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from babel.messages.catalog import Message
@@ -77,12 +83,51 @@ def test_every_text_is_translated() -> None:
         ),
         ("wager: 'x'; allowed: match, even", "wager: 'x'; se permite: match, even"),
         ("nothing that the controller says", "nothing that the controller says"),
+        (
+            'bets: wagers is {"match": -5}; allowed: whole cents from 0 to 9 by wager',
+            'bets: wagers es {"match": -5}; se permite: centavos enteros de 0 a 9 por apuesta',
+        ),
+        ("the tamper contact is open", "el contacto de manipulación está abierto"),
+        ("shaker changed, streak kept", "agitador cambiado, la racha continúa"),
     ],
 )
 def test_what_the_controller_says_in_english_is_translated(english: str, said: str) -> None:
     assert i18n.controller(english) == said
     i18n.set_language("en")
     assert i18n.controller(english) == english
+
+
+@pytest.mark.usefixtures("spanish")
+def test_an_empty_text_stays_empty() -> None:
+    assert i18n._("") == ""
+
+
+@pytest.mark.usefixtures("spanish")
+def test_one_english_text_has_a_translation_for_each_context_and_number() -> None:
+    assert i18n.pgettext("tamper contact", "open") == "abierto"
+    assert i18n.pgettext("round", "open") == i18n._("open") == "abierta"
+    assert i18n.pgettext("no such context", "open") == "open"
+    words = [i18n.ngettext("{count} table", "{count} tables", count).format(count=count) for count in (0, 1, 2)]
+    assert words == ["0 mesas", "1 mesa", "2 mesas"]
+
+
+# What else these things could be called; the Croupier is spelt as in the Puerto Rico text.
+OTHER_WORDS = re.compile(
+    r"\b(ordenador|equipo|crupier|averías?|fallas|la falla|sucesos?|resumen|papel|directorio|[Ss]ólo|[Dd]éle|délo"
+    r"|por defecto|costumbre|ojo de dragón|llave de servicio y pulse|indicador)\b"
+)
+
+
+def test_one_thing_has_one_name() -> None:
+    found = [(text, word[0]) for one in messages() for text in forms(one.string) for word in OTHER_WORDS.finditer(text)]
+    assert found == []
+
+
+def test_a_key_is_turned_off_or_on_as_the_english_says() -> None:
+    for message in messages():
+        (english, *_more), (spanish, *_others) = forms(message.id), forms(message.string)
+        for words, said in (("key off", "apagado"), ("key on", "encendido")):
+            assert (words not in english) or (said in spanish), english
 
 
 def test_translations_have_the_placeholders_of_the_text() -> None:
@@ -126,6 +171,13 @@ def test_a_spanish_name_types_the_tile_that_it_names() -> None:
         (("packs", "show", "--help"), "[OPCIONES] NOMBRE"),
         (("seats", "--total", "9"), "el Croupier o el banco"),
         (("bank", "decides", "--front", "100000", "--action", "250001"), "decide el segundo banco"),
+        (("bank", "decides", "--front", "-1", "--action", "5"), "error: front es -1; se permite"),
+        (("bank", "decides", "--front", "1", "--action", "0"), "error: action es 0; se permite"),
+        (("bank", "next", "--last", "9"), "error: last es 9; se permite"),
+        (("bank", "covers", "--bank", "5", "--bet", "1:50"), "error: la posición de reparto es 1; se permite"),
+        (("packs", "show", "nj"), "opción valor procedencia"),
+        (("odds", "tiles"), "empata"),
+        (("odds", "wagers"), "gana, de 216 tiradas"),
         (("cards", "rank", "AS", "AS", "AS", "AS", "AS"), "Color con cinco iguales"),
         (("tiles", "rank", "7-7", "12"), "no hay un tile '7-7'; se permite"),
         (("tiles", "rank", "66"), "hay 1; se necesita: una lista de 2 tiles"),
@@ -144,7 +196,7 @@ def test_a_spanish_name_types_the_tile_that_it_names() -> None:
         (("tiles", "table", "{"), "CASE no es JSON: vea la columna 2"),
         (("tiles", "rank", "--helpp"), "No hay una opción '--helpp'"),
         (("seats", "--help"), "Posición de reparto de la mano muerta"),
-        (("--help",), "La mesa del ojo de dragón"),
+        (("--help",), "La mesa del ojo del dragón"),
     ],
 )
 def test_commands_in_spanish_and_again_in_english(tablectl: Run, args: tuple[str, ...], said: str) -> None:
@@ -163,6 +215,37 @@ def test_the_language_of_the_environment(tablectl: Run, monkeypatch: pytest.Monk
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LANG", value)
     assert said in tablectl("tiles", "rank", "24", "12")[1]
+
+
+def test_a_pack_without_a_title_has_none(tablectl: Run, tmp_path: Path) -> None:
+    own = tmp_path / "own.json"
+    own.write_text('{"name": "", "base": "nj", "values": {}}', encoding="utf-8")
+    english, spanish = (tablectl("packs", "show", str(own), "--lang", lang) for lang in ("en", "es"))
+    assert "Project-Id-Version" not in spanish[1]
+    assert english[0] == spanish[0]
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_eighty_columns_hold_the_wagers_without_a_broken_word(tablectl: Run, language: str) -> None:
+    words = set(re.findall("[a-zá-ú]+", tablectl("odds", "wagers", "--lang", language)[1]))
+    leader, follower = pty.openpty()
+    # Rich takes 80 columns for a terminal that can do nothing.
+    run = [sys.executable, "-m", "host_tools", "odds", "wagers", "--lang", language]
+    with subprocess.Popen(run, stdout=follower, env={**os.environ, "TERM": "dumb"}) as process:
+        os.close(follower)
+        told = b""
+        # A terminal whose other side is closed gives EIO.
+        with contextlib.suppress(OSError):
+            while chunk := os.read(leader, 4096):
+                told += chunk
+    os.close(leader)
+    assert process.returncode == 0
+    out = told.decode()
+    assert max(map(len, out.splitlines())) <= 80
+    assert set(re.findall("[a-zá-ú]+", out)) == words
+    assert {"en": "105 at 1 to 1 ", "es": "105 (1 a 1) "}[language] in out
+    assert "-27,680.556%" in out
+    assert "2,701,157.434" in out
 
 
 def test_json_keys_and_words_for_machines_stay_english(tablectl: Run) -> None:

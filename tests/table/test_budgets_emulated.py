@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,44 @@ pytest.importorskip("rp2040py", reason="emulator: rp2040py is not installed")
 
 from tests.bench.budgets import BLOCK_KB, HEAP_KB, filled, probed  # noqa: E402
 from tests.emulated import FULL, EmulatedTable, full_segment  # noqa: E402
+
+# Put before the app: how much of the heap was used between the last collections, and, for a table that has run for
+# weeks, clock and meters where MicroPython's small numbers end.
+IDLING = """
+import gc
+from dragoneye import app
+
+made, collect, stats = app.App.__init__, app.App.collect, app.App._stats
+used = []
+left = [0]
+
+
+def aged(self):
+    made(self)
+    if {aged}:
+        # What the clock had told before is as old.
+        self.clock._total += 2 * app.SMALL
+        self.controller.set_back(-2 * app.SMALL, self, self.signals)
+        self.controller._boot_at -= 2 * app.SMALL
+        for meter in self.meters.values():
+            meter.count = meter.us = app.SMALL - 3
+
+
+def collected(self):
+    used.append(left[0] - gc.mem_free())
+    if len(used) > 3:
+        used.pop(0)
+    collect(self)
+    left[0] = gc.mem_free()
+
+
+def told(self):
+    return dict(stats(self), used=used, told=self.clock.now())
+
+
+app.App.__init__, app.App.collect, app.App._stats = aged, collected, told
+app.start()
+"""
 
 RESET_TO_HELLO_US = 2_000_000
 TASK_US = 20_000
@@ -61,3 +100,28 @@ def test_no_task_holds_the_loop_in_a_round_of_all_wagers(tmp_path: Path) -> None
         print("tasks [runs, longest us, mean us, late]:", tasks)
         assert tasks["memory"][0] > 5
         assert {name: row[1] for name, row in tasks.items() if row[1] > TASK_US} == {}
+
+
+def idle(folder: Path, aged: bool) -> dict[str, Any]:
+    """`stats` of a table that nobody asked for anything for a while."""
+    folder.mkdir()
+
+    def change(firmware: Path) -> None:
+        (firmware / "main.py").write_text(IDLING.replace("{aged}", str(aged)))
+
+    with EmulatedTable(folder, change=change) as table:
+        table.hello()
+        table.device.poll(0.1)
+        table.pico.run_ms(1500)
+        stats: dict[str, Any] = table.device.request("stats")
+        print("aged" if aged else "young", stats["used"], stats["told"], stats["uptime_ms"], stats["tasks"])
+        return stats
+
+
+def test_a_table_that_has_run_for_weeks_uses_no_more_of_the_heap(tmp_path: Path) -> None:
+    young, old = idle(tmp_path / "young", False), idle(tmp_path / "old", True)
+    # 250 ms each; what was asked over the wire falls into one of them.
+    assert min(old["used"]) < min(young["used"]) * 1.1
+    assert old["told"] < 2**29 < 2 * 2**29 <= old["uptime_ms"]
+    for name, (count, _longest, _mean, _late) in old["tasks"].items():
+        assert count > 2**29, name

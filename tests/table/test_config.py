@@ -14,9 +14,9 @@ import pytest
 
 from boards.virtual.client import Table
 from boards.virtual.model import default_tags
-from dragoneye.config import digest
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import load
+from dragoneye.text import digest
 from host_tools import provision
 from host_tools.board_data import BOARDS
 from host_tools.board_files import BoardFiles, greet, wait_for_table
@@ -56,7 +56,7 @@ def test_a_tables_configuration_is_read_changed_and_replaced(tablectl: Tablectl,
         assert tablectl("config", "set", "settings.jolts", "50", "--port", port).refusal().endswith("from 1 to 12")
         assert config_hash(table) == changed
         [told] = tablectl("config", "set", "--file", file, "--port", port, "--json").rows
-        assert told == {"port": port, "config_hash": config_hash(table)}
+        assert told == {"port": port, "config_hash": config_hash(table), "runs": True}
         assert greet(port)[0]["pack"] == "pr"
         done = tablectl("config", "diff", "--file", file, "--port", port)
         assert (done.code, done.out) == (0, "no difference\n")

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from boards.virtual.model import default_tags
-from dragoneye.config import digest, read_config
+from dragoneye.config import read_config
+from dragoneye.text import digest
 from host_tools import configuration
 from host_tools.board_data import BOARDS
 from host_tools.diceset import DiceSet

@@ -42,9 +42,36 @@ def test_the_rounds_as_a_table(tablectl: Tablectl, record: Path) -> None:
     heading, *rows = [re.split(r" {2,}", line.strip()) for line in done.out.splitlines()]
     assert heading == ["round", "UTC", "table", "dice", "total", "shaker", "voids", "table's net", "corrected"]
     assert [row[0] for row in rows] == ["1", "2", "3", "4"]
-    assert rows[1] == ["2", "2026-05-17 20:00:00", "U1", "4", "«4»", "4", "12", "position 2", "+$6.00"]
+    assert rows[1] == ["2", "2026-05-17 20:00:00", "U1", "4", "«4»", "4", "12", "player position 2", "+$6.00"]
     assert rows[3] == ["4", "2026-05-17 20:00:00", "U1", "void", "the dealer", "1"]
     assert (done.code, done.err) == (0, "")
+
+
+def test_the_rounds_in_spanish(tablectl: Tablectl, record: Path) -> None:
+    rows = [re.split(r" {2,}", line.strip()) for line in tablectl("rounds", "--lang", "es").out.splitlines()]
+    assert rows[4] == ["4", "2026-05-17 20:00:00", "U1", "nula", "el Croupier", "1"]
+    assert rows[2][-2] == "la posición de jugador 2"
+    assert [row["status"] for row in tablectl("rounds", "--lang", "es", "--json").rows][3] == "void"
+    assert tablectl("show", "2", "--lang", "es").out.splitlines()[0] == "Ronda 2 · agita la posición de jugador 2"
+    audited = tablectl("audit", "--lang", "es").out.splitlines()[0]
+    assert audited.startswith("1 mesa, ")
+    assert ", 4 rondas, " in audited
+    assert tablectl("audit").out.startswith("1 table, ")
+
+
+def test_a_report_by_time_says_what_a_clock_that_was_put_back_keeps_out(
+    tablectl: Tablectl, record: Path, tmp_path: Path
+) -> None:
+    with contextlib.closing(sqlite3.connect(record)) as database, database:
+        database.execute("UPDATE rounds SET utc = '2026-05-17T17:00:00.000+00:00' WHERE number > 2")
+    page, since = tmp_path / "shift.html", ("--from", "2026-05-17T18:00")
+    assert tablectl("report", str(page), *since).code == 0
+    words = "of the rounds that were played in between, 2 lie outside this time"
+    assert words in page.read_text()
+    assert "3: 2026-05-17 17:00, 4: 2026-05-17 17:00" in page.read_text()
+    [figures] = tablectl("report", "-", *since, "--json").rows[0]["tables"]
+    assert [one["round"] for one in figures["outside"]] == [3, 4]
+    assert words not in tablectl("report", "-").out
 
 
 def test_the_rounds_as_json(tablectl: Tablectl, record: Path) -> None:
@@ -67,9 +94,9 @@ def test_the_rounds_as_json(tablectl: Tablectl, record: Path) -> None:
 def test_one_round(tablectl: Tablectl, record: Path) -> None:
     assert tablectl("show", "2", "--json").rows == [tablectl("rounds", "--json").rows[1]]
     plain = tablectl("show", "1").out.splitlines()
-    assert plain[0] == "Round 1 · position 2 shakes"
+    assert plain[0] == "Round 1 · player position 2 shakes"
     assert plain[1] == "  dice     1  «2»  3    total 6   (the dragon's eye die shows 2)"
-    assert plain[2] == "  wagers  position 2: match $5.00 pays 1 to 1, odd $1.00 loses  +$4.00"
+    assert plain[2] == "  wagers  player position 2: match $5.00 pays 1 to 1, odd $1.00 loses  +$4.00"
     assert plain[-1] == "  net     table -$4.00"
     assert tablectl("show", "4").out.splitlines()[1:] == [
         "  void    supervisor: voided by a supervisor",
@@ -233,3 +260,41 @@ def test_what_has_no_end_or_no_sense_is_refused(tablectl: Tablectl, tmp_path: Pa
     Store(tmp_path / "rounds.db").close()
     assert said in tablectl(*line.split()).refusal()
     assert not Path("x.xyz").exists()
+
+
+READING = {
+    "rounds": ("rounds",),
+    "show": ("show", "1"),
+    "export": ("export", "-"),
+    "audit": ("audit",),
+    "report": ("report", "-"),
+    "fairness": ("fairness",),
+    "record info": ("record", "info"),
+    "backup": ("backup", "copy.db"),
+    "a refusal": ("show", "77"),
+}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_a_command_lets_go_of_the_record(
+    name: str, tablectl: Tablectl, record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: set[Store] = set()
+    begin, end = Store.__init__, Store.close
+
+    def opened(store: Store, *arguments: Any, **options: Any) -> None:
+        begin(store, *arguments, **options)
+        held.add(store)
+        seen.append(store)
+
+    def closed(store: Store) -> None:
+        held.discard(store)
+        end(store)
+
+    seen: list[Store] = []
+    monkeypatch.setattr(Store, "__init__", opened)
+    monkeypatch.setattr(Store, "close", closed)
+    monkeypatch.chdir(tmp_path)
+    tablectl(*READING[name])
+    assert seen
+    assert not held

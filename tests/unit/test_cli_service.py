@@ -19,6 +19,7 @@ from boards.virtual.model import default_tags
 from dragoneye import protocol
 from dragoneye.errors import BadInput
 from host_tools import codes, diceset, faults, i18n
+from host_tools.cli import service
 from host_tools.cli.dice import FACES, Learner
 from host_tools.cli.tables import describe
 from host_tools.diceset import ALARM, FINE, UNKNOWN, WARN, DiceSet
@@ -380,6 +381,48 @@ def test_records_of_faults_and_test_mode_are_told_in_words() -> None:
     assert describe("fault", {"code": "TAMPER", "set": False, "detail": ""}) == "fault cleared: TAMPER"
     assert describe("fault", {"code": "NEWER", "set": True, "detail": "x"}) == "fault set: NEWER: x"
     assert describe("test", {"set": True}) == "test mode was entered"
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "english", "spanish"),
+    [
+        ("opened", {"round": 7, "shaker": 2}, "opened: round 7, shaker 2", "ronda abierta: ronda 7, agita 2"),
+        (
+            "streak",
+            {"why": "table closed", "position": 0},
+            'streak: position 0, why "table closed"',
+            'racha: posición 0, por qué "mesa cerrada"',
+        ),
+        (
+            "door",
+            {"which": "tamper", "open": False},
+            'door: open false, which "tamper"',
+            'apertura: se abrió no, cuál "contacto de manipulación"',
+        ),
+        ("newer", {"of": "a"}, 'newer: of "a"', 'newer: of "a"'),
+    ],
+)
+def test_records_are_told_in_the_chosen_language(kind: str, data: dict[str, Any], english: str, spanish: str) -> None:
+    assert describe(kind, data) == english
+    with i18n.speaking("es"):
+        assert describe(kind, data) == spanish
+
+
+def test_what_a_table_could_owe_is_money() -> None:
+    view = {"state": "BETTING", "round": 7, "shaker": 2, "bets_open": True, "liability": 12345, "lid_open": False}
+    state = {**view, "streak": {"count": 0}}
+    assert describe("state", state).endswith(
+        " · round 7, player position 2 shakes · bets open, the table could owe $123.45"
+    )
+    with i18n.speaking("es"):
+        told = describe("state", state)
+    assert told.endswith(" · ronda 7, agita la posición de jugador 2 · apuestas abiertas, la mesa podría deber $123.45")
+
+
+def test_open_and_shut_agree_with_what_they_are_said_of() -> None:
+    with i18n.speaking("es"):
+        assert [service.allowed_text("shut", item) for item in ("lid", "tamper")] == ["cerrada", "cerrado"]
+    assert [service.allowed_text("shut", item) for item in ("lid", "tamper")] == ["shut", "shut"]
 
 
 def test_a_fault_is_shown_with_its_remedy_where_a_table_is_played(tablectl: Tablectl, table: Table) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from dragoneye import protocol
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import load
 from host_tools import link, provision
-from host_tools.cli.tables import parse_request
+from host_tools.cli.tables import answer_text, parse_request
 from host_tools.link import SerialTransport
 from host_tools.store import Store
 from tests.table.played import check_record
@@ -138,17 +139,18 @@ def test_the_plain_demo_reads_back_as_the_json(demos: dict[str, str]) -> None:
     for part, row in zip(parts[1:], rows, strict=False):
         heading = re.match(r"Round (\d+) · (.*) shakes\n", part)
         assert heading
-        who = f"position {row['shaker']}" if row["shaker"] else "the dealer"
+        who = f"player position {row['shaker']}" if row["shaker"] else "the dealer"
         assert heading.groups() == (str(row["round"]), who)
         dice, total, eye = re.findall(r"  dice    (.*)   total (\d+)   \(the dragon's eye die shows (\d)\)", part)[0]
         marked = [f"«{die}»" if index == row["eye"] else str(die) for index, die in enumerate(row["dice"])]
         assert (dice.split(), int(total), int(eye)) == (marked, row["total"], row["dice"][row["eye"]])
-        start, deal, action = re.findall(r"deal position (\d) first: ([\d ]+); action ([\d ]+)", part)[0]
+        told = r"deal    (.*) first \(deal position (\d)\), by player position: (.*); action: ([\d ]+)\n"
+        first, start, deal, action = re.findall(told, part)[0]
         assert int(start) == row["start"]
-        assert ([int(one) for one in deal.split()], [int(one) for one in action.split()]) == (
-            row["deal"],
-            row["action"],
-        )
+        assert first == (f"player position {row['start'] - 1}" if row["start"] > 1 else "the bank")
+        # Player position k is deal position k + 1, and deal position 1 the bank's.
+        dealt = [1 if one == "bank" else int(one) + 1 for one in deal.split()]
+        assert (dealt, [int(one) + 1 for one in action.split()]) == (row["deal"], row["action"])
         assert re.findall(r"(?m)^  void    (\w+): ", part) == row["voids"]
         staked = re.findall(r"(\w+) (\$[\d.,]+) (?:pays (\d+) to 1|loses)", part)
         staked = [(name, cents(stake), int(odds or 0)) for name, stake, odds in staked if name in text.WAGERS]
@@ -211,6 +213,11 @@ REFUSED = [
     ("bets 2 match", 'bets: wagers is "match"; allowed: different wagers and whole cents in turn'),
     ("bets two match 5", 'bets: position is "two"; allowed: a whole number'),
     ("manual 7 1 1 broken", "manual: dice is [7, 1, 1]; allowed: three values from 1 to 6"),
+    ('manual 1 2 3 "eye?" eye=1', 'manual: "eye" is no field of it; it takes dice reason; a reason'),
+    ("manual 1 2 3 reader foo=1", 'manual: "foo" is no field of it'),
+    ("void foo=1", 'void: "foo" is no field of it; it takes reason'),
+    ("bets 2 match=500", 'bets: "match" is no field of it; it takes position wagers'),
+    ("close now=1", 'close: "now" is no field of it; it takes nothing'),
     ("manual 1 1 1", "manual: reason is missing; allowed: 3 to 80 characters"),
     ("open", "open: shaker is missing; allowed: a whole number from 0 to 7"),
     ("shaker 1 2", 'shaker: "2" is too much; it takes shaker'),
@@ -290,9 +297,9 @@ def test_monitor_tells_states_and_keeps_the_record(tablectl: Tablectl, bench: Ta
     rows = tablectl("monitor", "--port", bench.port, "--seconds", "0", "--json").rows
     assert [list(row) for row in rows] == [["state"]]
     assert rows[0]["state"]["state"] == protocol.IDLE
-    assert tablectl("monitor", "--port", bench.port, "--seconds", "0").out.startswith(
-        "IDLE · no round is open · round 1"
-    )
+    said = tablectl("monitor", "--port", bench.port, "--seconds", "0").out
+    assert said.startswith("IDLE · no round is open · round 1")
+    assert f"\nTable {bench.state()['uid'].upper()}\n" in said
     said = "Invalid value for '--seconds': -1.0 is not in the range x>=0."
     assert tablectl("monitor", "--port", bench.port, "--seconds", "-1").refusal() == said
 
@@ -576,6 +583,23 @@ def test_the_same_wager_twice_is_refused(tablectl: Tablectl) -> None:
     line = b'{"dice":[3,3,4],"eye":2,"position":3,"wager":"match","stake":500,"stake":600,"role":"player","streak":0}'
     done = tablectl("wagers", "settle", "--batch", "-", "--json", stdin=line)
     assert (done.code, done.rows) == (2, [{"error": '"stake" is there twice', "line": 1}])
+
+
+def test_an_entry_by_hand_is_told_with_its_dragons_eye_die() -> None:
+    echo = {"token": 7, "dice": [1, 2, 3], "total": 6, "eye": 0}
+    assert answer_text("manual", echo).plain == (
+        "«1»  2   3    total 6   (the dragon's eye die shows 1); to enter it: confirm 7 1 2 3"
+    )
+    assert answer_text("confirm", {"round": 1, "dice": [1, 2, 3]}).plain == '{"round": 1, "dice": [1, 2, 3]}'
+
+
+def test_a_word_of_a_reason_that_looks_like_a_field_is_quoted() -> None:
+    for line in ("void 'eye=1 was unread'", 'void "eye=1 was unread"', "void reason='eye=1 was unread'"):
+        assert parse_request(line) == ("void", {"reason": "eye=1 was unread"})
+    assert parse_request("void 'eye=1' unread") == ("void", {"reason": "eye=1 unread"})
+    assert parse_request("void 2+2=5 they said") == ("void", {"reason": "2+2=5 they said"})
+    assert parse_request(shlex.join(["void", "reason=eye=1"])) == ("void", {"reason": "eye=1"})
+    assert parse_request(r"void a\ b 'c=d'") == ("void", {"reason": "a b c=d"})
 
 
 def test_the_words_of_a_reason_need_no_quotes() -> None:

@@ -205,6 +205,9 @@ def test_one_wager_in_words(tablectl: Tablectl) -> None:
     )
     lost = tablectl("wagers", "settle", "--dice", "3", "3", "4", "--wager", "triple", "--stake", "700")
     assert lost == (0, "dice 3 3 4\ntriple $7.00 loses\n", "")
+    # 11.21(f): a bonus is paid, and its stake is not handed back.
+    bonus = tablectl("wagers", "settle", "--dice", "3", "3", "3", "--wager", "bonus", "--stake", "700").out
+    assert bonus.endswith("bonus wins at 25 to 1: profit $175.00; the stake of $7.00 stays up (bonus level 1)\n")
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from boards.virtual.model import default_tags
 from dragoneye import profile
-from dragoneye.config import digest, read_config
+from dragoneye.config import read_config
 from dragoneye.errors import BadInput
 from dragoneye.round import SETTINGS
 from dragoneye.rules import packs
+from dragoneye.text import digest
 from host_tools import configuration, i18n, pins, table_file
 from host_tools.board_data import BOARDS, board_data, boards, chip_data, header_data, parts_data
 from host_tools.configuration import BOARD_FILE, CONFIG_FILE

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dragoneye import controller as module
 from dragoneye import journal, protocol
-from dragoneye.protocol import BETTING, CLOSED, FAULT, IDLE, LOCKED, SETTLED, VOID
+from dragoneye.protocol import BETTING, CLOSED, FAULT, IDLE, LOCKED, SETTLED, TEST, VOID
 from dragoneye.signals import Signals
 from dragoneye.text import dumps
 from host_tools.store import Store
@@ -1101,3 +1101,65 @@ def test_a_table_that_idled_for_weeks_goes_on(desk: Desk, tmp_path: Path) -> Non
     assert all(store.take("U1", event, link, 1) for event, link in zip(desk.events, desk.hashes, strict=True))
     assert store.events("U1")[-1]["t"] == desk.events[-1]["t"]
     store.close()
+
+
+def times_of(desk: Desk, signals: Signals) -> dict[str, int]:
+    """Every time that is kept: whole numbers that are none of a table whose clock has just begun."""
+    owners = (desk.controller, desk.controller.gate, desk.table, signals)
+    kept = {
+        f"{type(owner).__name__}.{name}": value
+        for owner in owners
+        for name, value in vars(owner).items()
+        if isinstance(value, int) and value > 10**9
+    }
+    # An event's number of the wire begins at random.
+    kept.pop("Controller._last_seq", None)
+    return kept
+
+
+@pytest.mark.parametrize("state", [IDLE, SETTLED, TEST, VOID, LOCKED, FAULT])
+def test_a_clock_that_is_set_back_sets_back_every_time_that_is_kept(tmp_path: Path, state: str) -> None:
+    late, back = 2 * 10**9, 2**29
+    old, new = Desk(tmp_path / "old", now=late), Desk(tmp_path / "new", now=late)
+    shown = []
+    for desk in (old, new):
+        signals = Signals(24)
+        desk.hello()
+        desk.reach(state)
+        desk.tell("supply", True)
+        signals.show(desk.state, None, desk.now)
+        signals.refused(desk.now)
+        desk.send({"q": "status"})
+        desk.drain()
+        if desk is new:
+            before = times_of(desk, signals)
+            assert {"Controller._resend_at", "Controller._boot_at", "Signals._since", "Table._supply_since"} <= set(
+                before
+            )
+            desk.controller.set_back(back, signals)
+            desk.now -= back
+            after = {name: value for name, value in vars(desk.controller).items() if name in ("_now", "_resend_at")}
+            assert max(after.values()) < late - back + 10_000
+            assert times_of(desk, signals) == {name: value - back for name, value in before.items()}
+        seen = []
+        for _ in range(40):
+            desk.now += 250
+            desk.tell("tick")
+            seen.append((desk.view(), desk.drain(), signals.ring(desk.now), signals.hertz(desk.now)))
+        uptime = desk.ask("stats")["uptime_ms"]
+        desk.tell("supply", False)
+        shown.append((seen, uptime, [event["t"] for event in desk.fetch()]))
+    assert shown[0] == shown[1]
+
+
+def test_what_is_long_past_stays_so_however_often_the_clock_is_set_back(desk: Desk) -> None:
+    desk.reach("VOID")
+    for _ in range(9):
+        desk.now += 2**29
+        desk.tell("tick")
+        desk.controller.set_back(2**29)
+        desk.now -= 2**29
+        kept = [getattr(desk.table, name) for name in desk.table.TIMES]
+        assert all(at is None or -(2**28) <= at < 2**29 for at in kept)
+        assert "lockout_ms" not in desk.view() or desk.view()["lockout_ms"] == 0
+    assert desk.ask("stats")["uptime_ms"] > 9 * 2**29

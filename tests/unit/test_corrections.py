@@ -19,6 +19,7 @@ from dragoneye.rules.packs import load
 from dragoneye.text import dumps
 from host_tools import corrections, dealer, keys, report
 from host_tools.audit import Audit, audit
+from host_tools.cli import common
 from host_tools.cli import record as commands
 from host_tools.device import Device
 from host_tools.link import Refused
@@ -34,11 +35,11 @@ BETS = {2: {"match": 500, "odd": 100}, 4: {"even": 300, "bonus": 200}}
 
 
 class Fixed(random.Random):
-    """Dice that fall as DICE tells, then sixes."""
+    """Dice that fall as DICE tells, then once more, then sixes."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._values = [value for dice in DICE.values() for value in dice]
+        self._values = [value for dice in (*DICE.values(), [4, 3, 1]) for value in dice]
 
     def randint(self, a: int, b: int) -> int:
         return self._values.pop(0) if self._values else b
@@ -46,13 +47,13 @@ class Fixed(random.Random):
 
 @pytest.fixture
 def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> lossy.Board:
-    monkeypatch.setitem(tables.IDENTITY, "pack_hash", corrections.pack_hash(NJ))
+    monkeypatch.setitem(tables.IDENTITY, "pack_hash", NJ.hash())
     board = lossy.Board(tmp_path / "board", Fixed())
 
-    def device(port: str, store: Store) -> Device:
+    def device(port: str, store: Store, *_more: Any) -> Device:
         return Device(port, store, open_transport=lambda port: lossy.MemoryWire(board))
 
-    monkeypatch.setattr(commands, "Device", device)
+    monkeypatch.setattr(common, "Device", device)
     monkeypatch.setattr(commands, "SerialTransport", lambda port: lossy.MemoryWire(board))
     return board
 
@@ -375,5 +376,128 @@ def test_a_report_says_when_the_table_had_no_keys(played: tuple[Device, Store], 
     *_others, last = list(store.stream_events(UID, ("boot",)))
     assert last["d"]["key_id"]
     assert start["id"] < last["id"]
-    assert report.of_table(store, Search(uid=UID))["unprovisioned"]
+    told = report.of_table(store, Search(uid=UID))
+    assert told["unprovisioned"]
+    times = [one["utc"] for one in store.stream_events(UID, ("boot",))]
+    assert told["keyless"] == [{"since": times[0], "until": times[-1]}]
     assert not report.of_table(store, Search(uid=UID, since="2099-01-01"))["unprovisioned"]
+
+
+def test_a_report_does_not_say_that_a_streak_was_kept_where_none_ran(played: tuple[Device, Store]) -> None:
+    device, store = played
+    device.request("changed", unit="dice", keep=False)
+    device.request("changed", unit="shaker", keep=True)
+    device.wait_stored()
+    *_before, dice, shaker = report.of_table(store, Search(uid=UID))["changes"]
+    assert (dice["what"], shaker["what"]) == ("dice changed, no streak ran", "shaker changed, no streak ran")
+
+
+# Tile hands beside a round
+
+# The player's hands beat both of the bank's.
+HANDS: dict[str, Any] = {
+    "bank": {"high": ["5-5", "3-6"], "low": ["2-2", "1-5"]},
+    "players": [{"position": 2, "stake": 5000, "hands": {"high": ["6-6", "4-5"], "low": ["1-1", "3-3"]}}],
+}
+
+
+def keep(tablectl: Tablectl, number: int, *more: str) -> Any:
+    return tablectl("record", "tiles", str(number), json.dumps(HANDS), *more)
+
+
+def test_tile_hands_are_settled_by_the_pack_that_the_table_played_by(
+    tablectl: Tablectl, board: lossy.Board, played: tuple[Device, Store], tmp_path: Path
+) -> None:
+    device, store = played
+    ca = load("ca")
+    # The same table, with other rules from its next start on.
+    tables.IDENTITY["pack_hash"] = ca.hash()
+    board.start()
+    device.reconnect()
+    dealer.Dealer(device, NJ, lossy.MemoryLid(board)).play(dealer.Plan(2, {}, {}, []))
+    device.wait_stored()
+    said = keep(tablectl, 4, "--pack", "nj").refusal()
+    assert "round 4 was played by the rule pack ca; --pack nj is another one" in said
+    said = keep(tablectl, 1, "--pack", "ca").refusal()
+    assert "round 1 was played by the rule pack nj; --pack ca is another one" in said
+    [theirs] = keep(tablectl, 4, "--json").rows
+    [first] = keep(tablectl, 1, "--json").rows
+    # Only New Jersey takes a commission, only the card room has signals.
+    for row, commission, signals in ((theirs, 0, ["tiles_in_T"]), (first, 250, [])):
+        [player] = row["tiles"]["players"]
+        assert (player["commission"], [player[key] for key in player if key == "signal"]) == (commission, signals)
+    assert len(theirs["deal"]) == 8
+    assert len(first["deal"]) == 7
+    # Round 1 is held to New Jersey's rules though another start has come before it is compared.
+    done = audit(store, [load("pr"), NJ, ca])
+    assert (done.findings, done.tile_hands) == ([], 2)
+
+
+def test_a_houses_own_pack_is_named_by_its_file(
+    tablectl: Tablectl, board: lossy.Board, played: tuple[Device, Store], tmp_path: Path
+) -> None:
+    device, store = played
+    own = tmp_path / "house.json"
+    own.write_text(json.dumps({"name": "house", "base": "ca", "values": {"commission_bp": [300, "house rule"]}}))
+    tables.IDENTITY["pack_hash"] = load(str(own)).hash()
+    board.start()
+    device.reconnect()
+    dealer.Dealer(device, NJ, lossy.MemoryLid(board)).play(dealer.Plan(2, {}, {}, []))
+    device.wait_stored()
+    assert "not known here" in keep(tablectl, 4).refusal()
+    assert "--pack FILE" in keep(tablectl, 4).refusal()
+    said = keep(tablectl, 4, "--pack", "ca").refusal()
+    assert f"{tables.IDENTITY['pack_hash']}; --pack ca is another one" in said
+    [player] = keep(tablectl, 4, "--pack", str(own), "--json").rows[0]["tiles"]["players"]
+    assert (player["commission"], player["signal"]) == (150, "tiles_in_T")
+    assert audit(store, [load(str(own)), NJ]).findings == []
+    # Where it told nothing the pack must be named.
+    with sqlite3.connect(str(store.path)) as connection:
+        connection.execute("UPDATE events SET body = replace(body, 'pack_hash', 'pack_hush')")
+    assert "did not tell which rule pack it played by; name it with --pack" in keep(tablectl, 1).refusal()
+    assert keep(tablectl, 1, "--pack", "nj").code == 0
+
+
+def test_tile_hands_are_dealt_by_the_dice_that_count(tablectl: Tablectl, played: tuple[Device, Store]) -> None:
+    device, store = played
+    keep(tablectl, 1)
+    told = tablectl("correct", "1", "--port", "x", "--dice", "1 3 4", "--reason", "camera 4 shows a 3")
+    words = "the tile hands were dealt by the total 7, before the dice were corrected to 8, and stay so"
+    assert words in " ".join(told.out.split())
+    assert words in " ".join(tablectl("show", "1").out.split())
+    # Entered later they are dealt by what counts: 6 and not 15; that the rules are not known here is no matter.
+    device.reconnect()
+    known, store._packs = store._packs, {}
+    dealer.correct(device, store, 2, "a 1, a 2 and a 3", dice=[1, 2, 3])
+    store._packs = known
+    assert store.round(2)["corrected"]["result"] is None
+    [row] = keep(tablectl, 2, "--json").rows
+    assert (row["tiles"]["total"], row["start"], row["total"]) == (6, 6, 15)
+    assert "were dealt by" not in tablectl("show", "2").out
+    assert tablectl("show", "1", "--json").rows[0]["tiles"]["total"] == 7
+    assert checked(store).findings == []
+    # What says another total than the dice ever had is found.
+    with contextlib.closing(sqlite3.connect(str(store.path))) as connection:
+        connection.execute("UPDATE rounds SET tiles = replace(tiles, '\"total\": 6', '\"total\": 9') WHERE number = 2")
+        connection.commit()
+    assert [one.what for one in checked(store).findings] == [
+        "the tile hands were dealt by the total 9, which the dice never had"
+    ]
+
+
+def test_a_round_without_dice_that_count_takes_no_tile_hands(tablectl: Tablectl, played: tuple[Device, Store]) -> None:
+    device, store = played
+    dealer.correct(device, store, 2, "dealt twice")
+    device.request("open", shaker=1)
+    device.wait_stored()
+    for number, words in (
+        (2, "round 2 was corrected: it should have been void; it takes no tile hands"),
+        (4, "round 4 has no result yet; tiles are dealt by its total"),
+    ):
+        assert words in keep(tablectl, number).refusal()
+        # Nor by whoever writes it past the command.
+        with pytest.raises(StoreError, match=words):
+            store.add_tiles(UID, number, {"start": 1, "deal": [], "action": [], "bank": {}, "players": []})
+    device.request("void", reason="enough")
+    device.wait_stored()
+    assert "round 4 is void; it takes no tile hands" in keep(tablectl, 4).refusal()

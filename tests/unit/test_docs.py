@@ -96,6 +96,13 @@ def test_a_command_that_is_shown_exists(name: str, command: str, monkeypatch: py
     parse(arguments_of(command))
 
 
+def test_dice_turn_by_themselves_only_at_a_virtual_table() -> None:
+    """A technician with hardware turns them by hand: --auto ends with an error there."""
+    alone = [(name, command) for name, command in COMMANDS if "--auto" in command.split()]
+    assert alone
+    assert [one for one in alone if not re.search(r"--port /tmp/\S+/port\b", one[1])] == []
+
+
 @pytest.mark.parametrize("command", ["tablectl sets --total 9", "tablectl seats --totl 9", "tablectl tiles rnk 6-6"])
 def test_a_command_that_does_not_exist_is_found(command: str) -> None:
     with pytest.raises(click.ClickException):

@@ -19,6 +19,7 @@ import pytest
 from dragoneye.protocol import DEALER
 from host_tools import doctor, keys
 from host_tools.doctor import FAIL, OK, RULES, WARN, Computer, Finding
+from host_tools.flash import VENDOR
 from host_tools.link import SerialTransport
 from tests.unit.conftest import Tablectl
 from tests.virtual import instant_table, until
@@ -51,7 +52,7 @@ def found(findings: Iterator[Finding]) -> dict[str, tuple[str, str]]:
     return {finding.check: (finding.status, f"{finding.says} | {finding.remedy}") for finding in findings}
 
 
-def fake_board(vid: int = doctor.VENDOR, device: str = "/dev/ttyACM0") -> SimpleNamespace:
+def fake_board(vid: int = VENDOR, device: str = "/dev/ttyACM0") -> SimpleNamespace:
     return SimpleNamespace(device=device, vid=vid)
 
 
@@ -320,7 +321,7 @@ def test_here_and_now(tablectl: Tablectl, tmp_path: Path) -> None:
     ("told", "status", "words"),
     [
         ({"unprovisioned": True, "key_id": None, "locked": True}, WARN, "tablectl keys provision --port P"),
-        ({"unprovisioned": False, "key_id": None, "locked": True}, FAIL, "tablectl keys rotate"),
+        ({"unprovisioned": False, "key_id": None, "locked": True}, FAIL, "tablectl keys rotate --port P"),
         ({"unprovisioned": False, "key_id": "0badcafe", "locked": False}, WARN, "config set locked true --port P"),
         ({"unprovisioned": False, "key_id": "0badcafe", "locked": True}, OK, "the keys 0badcafe, and is locked"),
     ],

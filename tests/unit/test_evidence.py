@@ -18,7 +18,6 @@ from dragoneye.journal import GENESIS, chain
 from dragoneye.keys import Key, name_of
 from dragoneye.rules.packs import load
 from dragoneye.text import dumps
-from host_tools import corrections
 from host_tools.audit import Audit, audit, check_head, compare
 from host_tools.dealer import Dealer, Plan
 from host_tools.device import Device
@@ -48,7 +47,7 @@ def provision(desk: Desk, key: bytes) -> None:
 
 def play(folder: Path, uid: str, key: bytes | None, dice: list[int]) -> Rows:
     """What a table tells of three rounds; `dice` fall in the second one."""
-    desk = Desk(folder, key=key, uid=uid, key_id=key and name_of(key), pack_hash=corrections.pack_hash(NJ))
+    desk = Desk(folder, key=key, uid=uid, key_id=key and name_of(key), pack_hash=NJ.hash())
     desk.hello()
     for each in ([1, 2, 3], dice, [6, 5, 6]):
         desk.play(each, {2: {"match": 500, "odd": 100}})

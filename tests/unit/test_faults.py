@@ -183,6 +183,7 @@ def test_one_hello_cannot_use_up_all_numbers(tmp_path: Path, field: str) -> None
     desk.fetch()
     last_round = max(event["d"]["round"] for event in desk.events if "round" in event["d"])
     desk.hello(desk.known, last_round)
+    assert desk.ask("open", shaker=1)["round"] == last_round + 1
 
 
 # 6 -- a damaged head of the newest segment --------------------------------------------------------------------------

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from dragoneye.errors import BadInput
+from dragoneye.keys import KEEPERS, NAMES, Key
+from dragoneye.protocol import TECHNICIAN
 from dragoneye.rules.packs import load
 from host_tools.dealer import Dealer, Plan
 from host_tools.device import Device
+from host_tools.keys import made
 from host_tools.link import LinkError
 from host_tools.store import Store
 from tests.lossy import Board, MemoryLid, MemoryWire
@@ -132,3 +136,79 @@ def test_two_hosts_that_take_turns_are_refused_by_none(desk: Desk) -> None:
     desk.connect().wait_stored()
     assert desk.store.events("U1")[-1]["id"] == desk.other.events("U1")[-1]["id"]
     check_record(desk.store, "U1")
+
+
+# -- at a table with keys --------------------------------------------------------------------------------------------
+
+
+class Held:
+    """A host's keys of some roles."""
+
+    def __init__(self, raw: Mapping[str, bytes], *roles: str) -> None:
+        self._raw = raw
+        self._roles = roles
+
+    def key(self, uid: str, key_id: str, roles: Sequence[str]) -> tuple[str, Key]:
+        for role in roles:
+            if role in self._roles:
+                return role, Key(self._raw[role])
+        raise BadInput("no such key here")
+
+    def knows(self, uid: str) -> bool:
+        return bool(self._roles)
+
+
+class KeyedDesk(Desk):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.raw = dict(made())
+        self.board = Board(self.journal, random.Random(1), raw=self.raw)
+        self.roles: tuple[str, ...] = NAMES
+
+    def connect(self, store: Store | None = None) -> Device:
+        held = Held(self.raw, *self.roles)
+        return Device("memory", store or self.store, open_transport=lambda port: MemoryWire(self.board), signer=held)
+
+
+@pytest.fixture
+def keyed(tmp_path: Path) -> Iterator[KeyedDesk]:
+    desk = KeyedDesk(tmp_path)
+    yield desk
+    desk.store.close()
+    desk.other.close()
+
+
+@pytest.mark.parametrize("role", KEEPERS)
+def test_a_wiped_table_takes_its_history_from_who_serves_it(keyed: KeyedDesk, role: str) -> None:
+    keyed.play([5, 5, 5], plan=BONUS)
+    last, _round = keyed.store.last("U1")
+    keyed.wipe()
+    keyed.roles = (role,)
+    device = keyed.play([6, 6, 6])
+    [restart] = [event for event in keyed.store.events("U1") if event["k"] == "restart"]
+    assert (restart["id"], restart["d"]["by"]) == (last + 1, role)
+    assert device.state["streak"]["count"] == 2
+    assert len(check_record(keyed.store, "U1")) == 2
+
+
+@pytest.mark.parametrize("roles", [(), (TECHNICIAN,)])
+def test_who_holds_no_such_key_looks_on_and_cannot_give_a_history_back(
+    keyed: KeyedDesk, roles: tuple[str, ...]
+) -> None:
+    keyed.play([5, 5, 5])
+    acked = keyed.board.controller.journal.acked
+    keyed.roles = roles
+    keyed.board.lid(True)
+    device = keyed.connect(keyed.other)
+    device.wait_stored()
+    assert keyed.other.last("U1")[0] > acked == keyed.board.controller.journal.acked
+    keyed.wipe()
+    before = {path.name: path.read_bytes() for path in keyed.journal.iterdir()}
+    with pytest.raises(LinkError, match="not signed; it needs a key of: dealer, supervisor"):
+        keyed.connect(keyed.other)
+    assert {path.name: path.read_bytes() for path in keyed.journal.iterdir()} == before
+    # Then it looks on again.
+    keyed.roles = NAMES
+    keyed.connect(keyed.other).wait_stored()
+    keyed.roles = roles
+    keyed.connect(keyed.other).wait_stored()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import traceback
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 from keyring import backend, errors
 
 from dragoneye.keys import NAMES, Key, name_of
-from host_tools import keys
+from host_tools import keys, private
 from host_tools.keys import Keys, KeysError, made
 from tests.unit.conftest import Tablectl
 
@@ -264,6 +265,22 @@ def test_a_damaged_export_is_told(path: Path, tmp_path: Path, change: dict[str, 
         keys.import_file(carried)
     with pytest.raises(KeysError, match="No such file"):
         keys.import_file(tmp_path / "nothing")
+
+
+def test_a_full_disk_leaves_no_half_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    for new in (True, False):
+        with pytest.raises(OSError, match="No space"):
+            private.write(tmp_path / "file", "text", new=new)
+        assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    private.write(tmp_path / "file", "text", new=True)
+    with pytest.raises(FileExistsError):
+        private.write(tmp_path / "file", "other", new=True)
+    assert (tmp_path / "file").read_text() == "text"
 
 
 # -- the command -----------------------------------------------------------------------------------------------------

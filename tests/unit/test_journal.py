@@ -490,9 +490,33 @@ def test_a_restart_sets_all_aside_and_goes_on_with_state_and_ids(tmp_path: Path,
     again = loaded(tmp_path)
     assert (again.last_id, again.state["sum"], again.first_id) == (41, 56, 41)
     assert len(list(tmp_path.glob("*.bad"))) == 3
-    # Those are kept until the next time.
     again.restart(50)
-    assert [path.name for path in tmp_path.glob("*.bad")] == ["j000000041.bad"]
+    aside = ["j000000001.bad", "j000000005.bad", "j000000009.bad", "j000000041.bad"]
+    assert sorted(path.name for path in tmp_path.glob("*.bad")) == aside
+
+
+def test_what_lies_aside_goes_only_when_somebody_says_so_and_the_oldest_first(
+    tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "ASIDE_MAX", 4)
+    log = loaded(tmp_path)
+    fill(log, 10)
+    log.restart(40)
+    log.append("restart", {"value": 1}, 2, 3)
+    log.restart(50)
+    log.append("restart", {"value": 1}, 2, 3)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert len([name for name in before if name.endswith(".bad")]) == 4
+    with pytest.raises(OSError, match="4 segments lie aside already"):
+        log.restart(60)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    # The journal goes on as if nothing had been asked.
+    log.append("after", {"value": 1}, 2, 3)
+    log.restart(60, drop=True)
+    aside = ["j000000005.bad", "j000000009.bad", "j000000041.bad", "j000000051.bad"]
+    assert sorted(path.name for path in tmp_path.glob("*.bad")) == aside
+    assert (tmp_path / "j000000041.bad").read_bytes() == before["j000000041.bad"]
+    assert loaded(tmp_path).last_id == 60
 
 
 # -- a flash that refuses --------------------------------------------------------------------------------------------

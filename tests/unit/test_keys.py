@@ -508,3 +508,144 @@ def test_a_locked_table_does_not_restart_for_maintenance(
     else:
         desk.ask("maintenance")
     assert desk.table.leaving is not locked
+
+
+# -- a hello that tells of more than the table has -------------------------------------------------------------------
+
+
+def claim(desk: Keyed, **more: Any) -> Json:
+    """The hello of a host whose record goes on after the table's: a round that is over, and a streak in it."""
+    streak = {"count": 2, "parts": [[1, 500]], "gone": []}
+    last = desk.journal.last_id + 1000
+    told = {"last_event": last, "last_round": 1, "last_over": 1, "streak": streak, "last_hash": "ab" * 16}
+    return {"q": "hello", "major": 1, "minor": 3, **told, **more}
+
+
+def files(desk: Keyed) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in desk.folder.iterdir()}
+
+
+def say(desk: Keyed, value: Json, role: str = DEALER, **change: Any) -> Json:
+    """The answer to a signed hello."""
+    desk.seq += 1
+    desk.counter = desk._gate.counter
+    desk.role = role
+    desk.controller.receive(desk.frame(value, desk.seq, **change), desk.now)
+    desk.counter = desk._gate.counter
+    return desk.reply(desk.seq)
+
+
+BEYOND = [{}, {"last_event": 0, "last_round": 500_000}, {"streak": None, "last_hash": "", "last_round": 0}]
+
+
+@pytest.mark.parametrize("more", BEYOND)
+def test_an_unsigned_hello_changes_nothing_whatever_it_claims(desk: Keyed, more: Json) -> None:
+    desk.reach("LOCKED", [4, 4, 4])
+    desk.fetch()
+    kept, before, view = files(desk), seen(desk), desk.table.locked
+    for again in range(2):
+        desk.seq += 1
+        desk.controller.receive(protocol.encode(desk.seq, claim(desk, **more)), desk.now)
+        reply = desk.reply(desk.seq)
+        assert reply["why"] == (
+            "a hello beyond the table's own record is not signed; it needs a key of: dealer, supervisor"
+        )
+        assert reply["err"] == "E_AUTH"
+        assert (files(desk), seen(desk), desk.table.locked) == (kept, before, view)
+        # The session that there was goes on.
+        assert desk.refused() == {"unsigned": again + 1}
+    desk.open_lid()
+    assert desk.fetch()[-1]["d"]["dice"] == [4, 4, 4]
+
+
+@pytest.mark.parametrize("role", [TECHNICIAN, "journal"])
+def test_a_history_is_not_for_every_role(desk: Keyed, role: str) -> None:
+    before = files(desk)
+    reply = say(desk, claim(desk), role)
+    assert reply["why"] == f"hello: this is not for the {role}; it needs a key of: dealer, supervisor"
+    assert say(desk, claim(desk), DEALER, key=keys.Key(OTHER[DEALER]))["err"] == "E_AUTH"
+    assert files(desk) == before
+    assert desk.refused() == {"role": 1, "mac": 1}
+
+
+@pytest.mark.parametrize("role", keys.KEEPERS)
+def test_who_serves_the_table_gives_it_its_history_back(desk: Keyed, role: str) -> None:
+    last = desk.journal.last_id
+    answer = say(desk, claim(desk), role)["ok"]
+    assert (answer["first_event"], answer["counter"]) == (last + 1001, desk._gate.counter)
+    [restart] = desk.fetch()
+    assert (restart["k"], restart["d"]["by"], restart["d"]["link"]) == ("restart", role, "ab" * 16)
+    assert desk.view()["streak"] == {"count": 2, "parts": [[1, 500]], "gone": []}
+    assert sorted(files(desk)) == ["j000000001.bad", f"j{last + 1001:09}.log"]
+    # Said again by somebody who heard it: not under another number, not in another start.
+    heard = desk.frame(claim(desk), 900, counter=desk._gate.counter)
+    desk.controller.receive(heard, desk.now)
+    assert desk.reply(900)["err"] == "E_AUTH"
+    desk.boot()
+    desk.controller.receive(heard, desk.now)
+    assert desk.reply(900)["err"] == "E_AUTH"
+
+
+def test_a_hello_never_removes_what_lies_aside(desk: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoneye.journal.ASIDE_MAX", 2)
+    for _ in range(2):
+        assert "ok" in say(desk, claim(desk))
+    kept = {name: data for name, data in files(desk).items() if name.endswith(".bad")}
+    assert len(kept) == 2
+    desk.reach("LOCKED", [4, 4, 4])
+    locked = dict(desk.table.locked)
+    answer = say(desk, claim(desk, last_round=9, last_over=9))["ok"]
+    assert (answer["state"], desk.table.locked) == ("FAULT", locked)
+    assert desk.table.standing["JOURNAL"] == "cannot be written: 2 segments lie aside already"
+    assert {name: data for name, data in files(desk).items() if name.endswith(".bad")} == kept
+    # A supervisor says that the oldest may go.
+    desk.role = SUPERVISOR
+    desk.ask("clear", code="JOURNAL")
+    assert desk.state == IDLE
+    left = sorted(name for name in files(desk) if name.endswith(".bad"))
+    assert left[0] == sorted(kept)[1]
+    assert len(left) == 2
+    assert [event["d"]["by"] for event in desk.fetch() if event["k"] == "restart"][-1] == SUPERVISOR
+
+
+def test_records_go_only_when_a_host_that_may_say_so_has_them(tmp_path: Path) -> None:
+    desk = Keyed(tmp_path)
+    desk.hello()
+    desk.fetch()
+    for number in range(200):
+        desk.tell("service", bool(number % 2))
+    desk.fetch()
+    assert desk.known == desk.journal.last_id > 200
+    # One that looks on is sent all of it, and frees nothing.
+    assert (desk.journal.acked, desk.journal.first_id) == (0, 1)
+    desk.hello(desk.known)
+    assert desk.journal.acked == 0
+    assert "ok" in say(desk, {"q": "hello", "major": 1, "minor": 3, "last_event": desk.known})
+    assert desk.journal.acked == desk.known
+    desk.tell("set_fault", "READER", "no answer")
+    desk.fetch()
+    assert desk.journal.acked == desk.known
+
+
+def test_with_damaged_keys_no_history_is_taken(tmp_path: Path) -> None:
+    class Damaged(Keyed):
+        damage = "/keys.json is damaged; write the keys again from the host"
+
+    desk = Damaged(tmp_path, trouble=("CONFIG", Damaged.damage))
+    desk.hello()
+    before = files(desk)
+    reply = say(desk, claim(desk))
+    assert (reply["err"], reply["why"]) == ("E_AUTH", Damaged.damage)
+    desk.seq += 1
+    desk.controller.receive(protocol.encode(desk.seq, claim(desk)), desk.now)
+    assert desk.reply(desk.seq)["why"] == Damaged.damage
+    assert files(desk) == before
+    # Looking on needs no key, whatever is in the place of a signature.
+    assert "ok" in say(desk, {"q": "hello", "major": 1, "minor": 3})
+    assert desk.journal.acked == 0
+
+
+def test_a_table_without_keys_takes_everybodys_history(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.hello(last_event=1000, last_round=3)
+    assert desk.fetch()[0]["k"] == "restart"

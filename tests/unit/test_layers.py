@@ -28,7 +28,7 @@ NO_CLI = "!host_tools.cli !host_tools.web !click !rich"
 # Lower layers come first.
 ALLOWED = {
     "dragoneye.errors": "",
-    "dragoneye.text": "json sys",
+    "dragoneye.text": "dragoneye.errors json sys binascii hashlib",
     "dragoneye.rules": "dragoneye.errors dragoneye.text dragoneye.rules json",
     "dragoneye": "dragoneye !dragoneye.drivers !dragoneye.app * !machine !asyncio",
     "dragoneye.drivers": "dragoneye !dragoneye.app *",

@@ -19,7 +19,7 @@ from dragoneye import round as round_module
 from dragoneye.journal import GENESIS, chain
 from dragoneye.text import dumps
 from host_tools import store as store_module
-from host_tools.store import Store, StoreError, default_path
+from host_tools.store import Search, Store, StoreError, default_path
 from tests.unit.tables import Desk
 
 Record = tuple[dict[str, Any], str]
@@ -231,6 +231,26 @@ HANDS = {
     "bank": SET,
     "players": [{"position": 3, "stake": 100, "result": "win", "net": 100, "commission": 0, **SET}],
 }
+
+
+def test_a_tables_newest_rounds_are_those_with_the_highest_numbers(open_store: OpenStore, played: list[Record]) -> None:
+    now = ["2026-05-17T20:00:00.000+00:00"]
+    store = open_store(clock=lambda: now[0])
+    half = next(index for index, (one, _link) in enumerate(played) if one["k"] == "opened" and one["d"]["round"] == 3)
+    take_all(store, played[:half])
+    now[0] = "2026-05-17T17:00:00.000+00:00"
+    take_all(store, played[half:])
+    assert store.latest(UID) == "2026-05-17T20:00:00.000+00:00"
+    assert [one["round"] for one in store.rounds(UID, 2)] == [3, 4]
+    assert [one["round"] for one in store.rounds(last=2)] == [3, 4]
+    assert [one.number for one in store.rolls(last=2)] == [2, 3]
+    early, late = Search(UID, since="2026-05-17T18:00:00.000+00:00"), Search(UID, until="2026-05-17T18:00:00.000+00:00")
+    assert [(one["round"], one["utc"][11:13]) for one in store.outside(early)] == [(3, "17"), (4, "17")]
+    assert [(one["round"], one["utc"][11:13]) for one in store.outside(late)] == [(1, "20"), (2, "20")]
+    assert store.outside(Search(UID)) == store.outside(Search(UID, since="2027")) == []
+    # Of several tables the numbers say nothing: these are sorted by the time.
+    take_all(store, played, "U2")
+    assert [(one["table"], one["round"]) for one in store.rounds(last=3)] == [("U2", 4), ("U1", 1), ("U1", 2)]
 
 
 def test_tile_hands_are_kept_once(open_store: OpenStore, played: list[Record]) -> None:

@@ -31,6 +31,9 @@ from tests.virtual import LONG, instant_table, until
 
 PINS = {"dealer": "2468", "supervisor": "1357-S", "technician": "9876-T"}
 BETS: dict[int, dict[str, int]] = {2: {"match": 500, "odd": 1000}, 3: {"bonus": 100}}
+# Tile hands of the bank and a player.
+BANK = {"high": ["6-6", "4-5"], "low": ["1-1", "3-3"]}
+PLAYERS = [{"position": 2, "stake": 5000, "hands": {"high": ["5-5", "3-6"], "low": ["2-2", "1-5"]}}]
 
 
 def pins_of(folder: Path) -> Pins:
@@ -170,6 +173,9 @@ class Served:
 
     def wait(self, *states: str) -> None:
         until(lambda: self.hub.snapshot.state.get("state") in states, f"{states}")
+
+    def wait_linked(self, is_linked: bool) -> None:
+        until(lambda: self.hub.snapshot.linked == is_linked, "the table's answer" if is_linked else "the table's end")
 
     def lid(self, to: str) -> None:
         def moved() -> bool:

@@ -16,19 +16,16 @@ import pytest
 
 from dragoneye import protocol
 from dragoneye.rules.packs import load
-from host_tools import audit, fairness
+from host_tools import audit, corrections, fairness
 from host_tools.store import Search, StoreError
 from host_tools.web import access
 from host_tools.web.access import IDLE_S, Limiter, PinError, Pins, Sessions
-from host_tools.web.console import actions, role_of
+from host_tools.web.console import actions, role_of, watched
 from host_tools.web.hub import Snapshot
 from tests.synthetic import biased, fill, history
 from tests.unit.conftest import Tablectl, tablectl  # noqa: F401 - a fixture
 from tests.virtual import LONG, until
-from tests.web.conftest import BETS, PINS, Client, Served, serving, sessions_of
-
-BANK = {"high": ["6-6", "4-5"], "low": ["1-1", "3-3"]}
-PLAYERS = [{"position": 2, "stake": 5000, "hands": {"high": ["5-5", "3-6"], "low": ["2-2", "1-5"]}}]
+from tests.web.conftest import BANK, BETS, PINS, PLAYERS, Client, Served, serving, sessions_of
 
 
 def dealer(served: Served) -> Client:
@@ -567,6 +564,23 @@ def test_tile_hands_are_settled_then_kept_once(tmp_path: Path) -> None:
         assert (done.tile_hands, done.findings) == (1, [])
 
 
+def test_a_correction_that_the_table_would_have_refused_needs_a_second_confirmation(served: Served) -> None:
+    served.play([5, 5, 5])
+    served.play([6, 6, 6], {})
+    served.all_stored()
+    boss = Client(served, "supervisor")
+    late: dict[str, Any] = {"round": 2, "what": "bets", "position": 1, "wagers": {"bonus": 100}, "reason": "he had one"}
+    answer = boss.do("correct", **late)
+    assert (answer.status, answer.json()["code"], answer.json()["anyway"]) == (409, "E_BONUS_LATE", True)
+    assert "wait until the streak ends" in answer.json()["error"]
+    assert "corrected" not in served.store.round(2)
+    # Only its own confirmation is one.
+    assert boss.do("correct", anyway="no", **late).status == 409
+    assert boss.done("correct", anyway=True, **late)["what"] == "bets"
+    served.all_stored()
+    assert [1, "bonus", 100, 50] in served.store.round(2)["corrected"]["result"]["rows"]
+
+
 @pytest.mark.parametrize(
     ("bank", "players", "words"),
     [
@@ -593,6 +607,38 @@ def test_four_tiles_are_set_by_the_house_way(shared: Served) -> None:
     told = desk.done("tiles", round=number, bank=["6-6", "6-6", "4-5", "4-4"], players=PLAYERS)
     assert told["bank"]["rule"]
     assert sorted([*told["bank"]["high"], *told["bank"]["low"]]) == ["4-4", "4-5", "6-6", "6-6"]
+
+
+def test_tile_hands_are_dealt_by_the_dice_that_count(served: Served) -> None:
+    number = settled_round(served)
+    served.play([6, 6, 5])
+    desk, boss = dealer(served), Client(served, "supervisor")
+    served.all_stored()
+    assert boss.done("correct", round=number + 1, what="void", reason="dealt twice")["said"] == ""
+    served.all_stored()
+    until(lambda: corrections.rolled(served.hub.snapshot.rounds[-1]) is None, "the correction")
+    assert "tiles" not in watched(served.hub.snapshot, "dealer")["can"]
+    answer = desk.do("tiles", round=number + 1, bank=BANK, players=PLAYERS, keep=True)
+    assert answer.status == 409
+    assert "it should have been void; it takes no tile hands" in answer.json()["error"]
+    boss.done("correct", round=number + 1, what="dice", dice=[1, 1, 2], reason="camera 4")
+    served.all_stored()
+    told = desk.done("tiles", round=number + 1, bank=BANK, players=PLAYERS, keep=True)
+    assert (told["total"], told["start"]) == (4, 4)
+    # New Jersey's text has no signals.
+    assert "signals" not in told
+    assert "signal" not in told["players"][0]
+    said = boss.done("correct", round=number + 1, what="dice", dice=[1, 1, 3], reason="camera 5")["said"]
+    assert "were dealt by the total 4, before the dice were corrected to 5" in said
+
+
+def test_tile_hands_are_settled_by_the_pack_of_their_round(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = settled_round(served)
+    monkeypatch.setattr(served.store, "_packs", {})
+    answer = dealer(served).do("tiles", round=number, bank=BANK, players=PLAYERS, keep=True)
+    assert answer.status == 409
+    assert "not known here" in answer.json()["error"]
+    assert "tiles" not in served.store.round(number)
 
 
 def test_tile_hands_are_kept_by_the_command_as_well(served: Served, tablectl: Tablectl) -> None:  # noqa: F811

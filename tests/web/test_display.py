@@ -14,13 +14,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from starlette.requests import Request
 
 from dragoneye.rules.packs import load
+from host_tools.device import called
 from host_tools.diceset import utc_now
 from host_tools.i18n import speaking
 from host_tools.link import LinkError
 from host_tools.store import Store, StoreError
-from host_tools.web import app, view
+from host_tools.web import app, pages, view
+from host_tools.web.app import language_of
 from host_tools.web.channel import Channel
 from host_tools.web.hub import Hub, Snapshot
 from tests.unit.conftest import Done, Tablectl, tablectl  # noqa: F401 - a fixture
@@ -254,6 +257,28 @@ def test_the_page_speaks_the_readers_language(shared: Served) -> None:
     ):
         answer = shared.get(path, accept_language=header)
         assert (answer.status, f'<html lang="{language}">' in answer.body.decode()) == (200, True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "languages", "spoken"),
+    [("fr", "es en", "es"), ("en", "es en", "en"), ("fr", "xx es", "es"), ("fr", "xx", "en"), ("", "", "en")],
+)
+def test_where_the_browser_asks_for_none_of_ours_the_table_says_what_is_spoken(
+    asked: str, languages: str, spoken: str
+) -> None:
+    headers = [(b"accept-language", asked.encode())]
+    request = Request({"type": "http", "query_string": b"", "headers": headers})
+    assert language_of(request, {"languages": languages}) == spoken
+
+
+def test_pages_and_display_name_the_table() -> None:
+    for page in (pages.display_page("<7>"), pages.dealer_page("<7>", "dealer", "", (), False)):
+        assert "<title>&lt;7&gt; · D" in page
+        assert '<h1 class="hidden">&lt;7&gt; · D' in page
+        assert "<7>" not in page
+    assert "<title>Dragon&#x27;s eye table</title>" in pages.display_page("")
+    assert called({"uid": "U1", "name": "Table \x1b[31m7"}) == "Table [31m7 (U1)"
+    assert called({"uid": "U1", "name": ""}) == called({"uid": "U1"}) == "U1"
 
 
 def test_every_answer_is_guarded(shared: Served) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from contextlib import closing
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -14,10 +15,10 @@ from dragoneye.rules.packs import load
 from host_tools.audit import audit
 from host_tools.device import Device
 from host_tools.link import SerialTransport
-from host_tools.store import StoreError
-from host_tools.web.hub import Recorder
+from host_tools.store import StoreError, utc_text
+from host_tools.web.hub import NotLinked, Recorder
 from tests.virtual import LONG, until
-from tests.web.conftest import Client, Served
+from tests.web.conftest import BANK, PLAYERS, Client, Served
 
 
 class Refusing:
@@ -223,3 +224,38 @@ def test_a_port_that_another_program_took_meanwhile_is_told(served: Served) -> N
     assert desk.do("open", key="held-by-another", shaker=1).status == 200
     served.all_stored()
     assert len(served.store.rounds()) == 1
+
+
+def test_what_is_asked_of_a_hub_that_has_ended_is_refused(served: Served) -> None:
+    served.hub.stop()
+    with pytest.raises(NotLinked, match="the server is ending"):
+        served.hub.ask(lambda device: device.uid).result(LONG)
+
+
+def test_a_clock_that_was_put_back_does_not_mix_up_the_rounds(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead = datetime.now(timezone.utc) + timedelta(hours=3)
+    with monkeypatch.context() as patched:
+        patched.setattr(served.store, "_clock", lambda: utc_text(ahead))
+        served.play([1, 2, 4])
+        served.play([1, 2, 5])
+        served.all_stored()
+    served.stop()
+    served.start()
+    desk, display = Client(served, "dealer"), served.watch()
+    [words] = [one["text"] for one in display.next()["notices"] if one["kind"] == "clock"]
+    assert utc_text(ahead)[:16].replace("T", " ") in words
+    served.lock([6, 6, 2])
+    served.reveal()
+    until(lambda: served.hub.snapshot.rounds[-1]["status"] == "settled", "the result's record")
+    while desk.stream.view.get("tiles_round") != 3:
+        desk.stream.next()
+    assert [one["round"] for one in desk.stream.view["rolls"]] == [1, 2, 3]
+    stale = desk.do("tiles", round=2, keep=True, bank=BANK, players=PLAYERS)
+    assert (stale.status, stale.json()["code"]) == (409, "STALE")
+    assert desk.done("tiles", round=3, keep=True, bank=BANK, players=PLAYERS)["kept"]
+    served.finish()
+    served.all_stored()
+    assert [one["round"] for one in served.store.rounds() if "tiles" in one] == [3]
+    while display.view["state"] != "IDLE" or display.view["round"] != 3:
+        display.next()
+    assert (display.view["dice"]["total"], display.view["dice"]["past"]) == (14, True)

@@ -5,7 +5,7 @@ pack, or nothing) and changes values. `common` holds what the packs share and is
 """
 
 from dragoneye.errors import BadInput
-from dragoneye.text import is_text, load_json, show
+from dragoneye.text import digest, dumps, is_text, is_whole, load_json, show
 
 WAGERS = ("match", "even", "odd", "double", "triple", "bonus")
 NAMES = ("nj", "pr", "ca")
@@ -44,11 +44,6 @@ _LADDERS = ("pays_bonus_shaker", "pays_bonus_other")
 KEYS = tuple(sorted(list(_WORDS) + list(_NUMBERS) + list(_LADDERS) + ["wagers"]))
 
 
-def is_int(value):
-    """True for an integer that is not a bool (JSON's `true` is not a number of anything)."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def check_value(key, value):
     """Return `value` if it is allowed for `key`.
 
@@ -60,11 +55,11 @@ def check_value(key, value):
         allowed = "one of " + ", ".join(_WORDS[key])
     elif key in _NUMBERS:
         low, high, none_too = _NUMBERS[key]
-        if (none_too and value is None) or (is_int(value) and low <= value <= high):
+        if (none_too and value is None) or is_whole(value, low, high):
             return value
         allowed = "a whole number from %d to %d%s" % (low, high, ", or null for none" if none_too else "")
     elif key in _LADDERS:
-        if isinstance(value, (list, tuple)) and len(value) == 3 and all(is_int(v) and 0 < v <= 100000 for v in value):
+        if isinstance(value, (list, tuple)) and len(value) == 3 and all(is_whole(v, 1, 100000) for v in value):
             return list(value)
         allowed = "three whole numbers from 1 to 100000, for one, two and three triples in a row"
     elif key == "wagers":
@@ -91,6 +86,10 @@ class Pack:
     def source(self, key):
         """Where the value of `key` comes from: a clause, a page of a sheet, trade practice, or an operator's choice."""
         return self.sources.get(key, "")
+
+    def hash(self):
+        """By what a table names its rules when it starts (`boot`, field pack_hash): over all values."""
+        return digest(dumps([[key, self.values[key]] for key in sorted(self.values)]).encode())
 
     def with_options(self, options):
         """A pack with some values changed, each checked. Raises BadInput."""

@@ -6,8 +6,8 @@ are player positions (the match wager's), not the deal count's. Money is integer
 """
 
 from dragoneye.errors import BadInput
-from dragoneye.rules.packs import WAGERS, is_int
-from dragoneye.text import show
+from dragoneye.rules.packs import WAGERS
+from dragoneye.text import is_whole, show
 
 SHAKER = "shaker"
 PLAYER = "player"
@@ -23,21 +23,21 @@ def check_dice(dice):
     if not isinstance(dice, (list, tuple)) or len(dice) != 3:
         raise BadInput("dice: %s; allowed: three values from 1 to 6" % show(dice))
     for die in dice:
-        if not is_int(die) or not 1 <= die <= 6:
+        if not is_whole(die, 1, 6):
             raise BadInput("dice: a die shows %s; allowed: a whole number from 1 to 6" % show(die))
     return tuple(dice)
 
 
 def check_eye(eye):
     """Return the index of the dragon's eye die, or raise BadInput."""
-    if not is_int(eye) or not 0 <= eye <= 2:
+    if not is_whole(eye, 0, 2):
         raise BadInput("eye: %s; allowed: 0, 1 or 2, the place of the dragon's eye die among the three" % show(eye))
     return eye
 
 
 def check_position(position, pack):
     """Return the player position, or raise BadInput."""
-    if not is_int(position) or not 1 <= position <= pack["player_positions"]:
+    if not is_whole(position, 1, pack["player_positions"]):
         raise BadInput(
             "position: %s; allowed: a whole number from 1 to %d (player positions)"
             % (show(position), pack["player_positions"])
@@ -64,14 +64,14 @@ def check_stake(stake, wager, pack):
     most = pack["stake_max"]
     if wager == "bonus" and pack["bonus_stake_max"] is not None:
         most = min(most, pack["bonus_stake_max"])
-    if not is_int(stake) or not 1 <= stake <= most:
+    if not is_whole(stake, 1, most):
         raise BadInput("stake: %s on %s; allowed: whole cents from 1 to %d" % (show(stake), wager, most))
     return stake
 
 
 def check_streak(streak):
     """Return the number of triples in a row before this roll, or raise BadInput."""
-    if not is_int(streak) or not 0 <= streak <= STREAK_MAX:
+    if not is_whole(streak, 0, STREAK_MAX):
         raise BadInput("streak: %s; allowed: a whole number from 0 to %d" % (show(streak), STREAK_MAX))
     return streak
 

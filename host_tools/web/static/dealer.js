@@ -20,11 +20,12 @@ function newKey() {
 
 // One press is one action: a second press while it is under way is not taken, and one that got no answer is sent
 // again under the same key, so that it cannot happen twice.
-async function ask(name, fields = {}) {
+// `step` is what of the table's progress was seen when it was decided.
+async function ask(name, fields = {}, step = view.step) {
   if (busy) return null;
   busy = true;
   update();
-  const body = JSON.stringify({ key: newKey(), do: name, step: view.step, fields });
+  const body = JSON.stringify({ key: newKey(), do: name, step, fields });
   try {
     for (let tries = 0; ; tries += 1) {
       try {
@@ -54,6 +55,32 @@ async function ask(name, fields = {}) {
     busy = false;
     update();
   }
+}
+
+// Asks for a confirmation of what cannot be taken back; what was seen when it was asked for is what is confirmed.
+const sureWords = el("p", { id: "sure-words" });
+const sureYes = el("button", { type: "button", class: "main" }, say("yes"));
+const sureNo = el("button", { type: "button" }, say("cancel"));
+const sureBox = el("dialog", { "aria-labelledby": "sure-words" }, sureWords, el("div", { class: "row" }, sureYes, sureNo));
+document.body.append(sureBox);
+
+function sure(words) {
+  sureWords.textContent = words;
+  sureBox.returnValue = "";
+  sureBox.showModal();
+  // A key that is held down, or a second click, does not confirm.
+  sureNo.focus();
+  return new Promise((done) => {
+    sureYes.onclick = () => sureBox.close("yes");
+    sureNo.onclick = () => sureBox.close("");
+    sureBox.onclose = () => done(sureBox.returnValue === "yes");
+  });
+}
+
+async function askSurely(words, name, fields) {
+  const step = view.step;
+  if (words && !await sure(words)) return null;
+  return ask(name, fields, step);
 }
 
 // -- parts --------------------------------------------------------------------------------------------------------
@@ -91,8 +118,27 @@ function part(heading, open, ...children) {
 
 // Dollars as they are typed, as whole cents; null when it is no sum of money.
 function toCents(text) {
-  const found = /^\s*\$?\s*(\d{1,7})(?:[.,](\d{1,2}))?\s*$/.exec(text);
+  const found = /^\s*\$?\s*(\d{1,12})(?:[.,](\d{1,2}))?\s*$/.exec(text);
   return found ? Number(found[1]) * 100 + Number((found[2] ?? "").padEnd(2, "0")) : null;
+}
+
+// The same of a stake; null, and told in `of` whose it is, when it is none or more than the table takes on a wager.
+function stakeOf(text, wager, of) {
+  const sum = toCents(text);
+  const most = view.most?.[wager] ?? view.most?.[""] ?? 0;
+  if (sum === null) tell("fault", say("bad_money", { text: `${of} ${text}`.trim() }));
+  else if (sum > most) tell("fault", say("too_much", { text: `${of} ${text}`.trim(), most: money(most) }));
+  return sum === null || sum > most ? null : sum;
+}
+
+// A whole number as it is typed; null when it is none.
+function toWhole(text) {
+  return /^\s*[1-9]\d{0,8}\s*$/.test(text) ? Number(text) : null;
+}
+
+function stakesText(stakes) {
+  return view.wagers.filter(([wager]) => stakes[wager]).map(([wager, name]) => `${name} ${money(stakes[wager])}`).join(", ")
+    || say("no_wagers");
 }
 
 function toDollars(cents) {
@@ -113,6 +159,15 @@ function shakerChoice() {
 
 // -- the next step ------------------------------------------------------------------------------------------------
 
+async function closeBets() {
+  const { step } = view;
+  const told = drafts.told();
+  if (told && !await sure(say("close_unset", { wagers: told }))) return;
+  // Without it, as was confirmed.
+  drafts.drop();
+  await ask("close", {}, step);
+}
+
 function nextStep() {
   const shaker = shakerChoice();
   const keep = el("input", { type: "checkbox", id: "keep-dice" });
@@ -124,7 +179,7 @@ function nextStep() {
   const shake = button("shake", say("shake"), () => ask("shake"), { main: true });
   const rows = {
     open,
-    close: button("close", say("close"), () => ask("close"), { main: true }),
+    close: button("close", say("close"), closeBets, { main: true }),
     shake,
     unlock: button("unlock", say("unlock"), () => ask("unlock"), { main: true }),
     finish: button("finish", say("finish"), () => ask("finish"), { main: true, when: () => !view.lid_open }),
@@ -136,7 +191,7 @@ function nextStep() {
   addEventListener("keydown", (event) => {
     if (event.code !== "KeyN" || !event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    if (!event.repeat && next) next.click();
+    if (!event.repeat && next && !sureBox.open) next.click();
   });
   updates.push(() => {
     next = keyed[{ IDLE: "open", BETTING: view.can.includes("shake") ? "shake" : "close", CLOSED: "shake", VOID: "shake",
@@ -191,9 +246,8 @@ function stakesOf(inputs, hadBonus) {
   const chosen = {};
   for (const [wager, input] of inputs) {
     const text = input.value.trim();
-    const sum = text ? toCents(text) : 0;
+    const sum = text ? stakeOf(text, wager, view.wagers.find(([one]) => one === wager)[1]) : 0;
     if (sum === null) {
-      tell("fault", say("bad_money", { text }));
       input.focus();
       return null;
     }
@@ -202,19 +256,92 @@ function stakesOf(inputs, hadBonus) {
   return chosen;
 }
 
+// What was typed and is not set yet, by position: {wager: text}. It outlives a page that is loaded again, in this tab.
+const drafts = {
+  of: {},
+  round: null,
+  KEY: "wagers",
+
+  keep() {
+    try {
+      sessionStorage.setItem(this.KEY, JSON.stringify({ table: view.table, round: this.round, of: this.of }));
+    } catch {
+      // A browser that stores nothing.
+    }
+  },
+
+  // Of the round that is open; those of another are gone.
+  begin(round) {
+    if (round === this.round) return;
+    this.round = round;
+    this.of = {};
+    try {
+      const found = JSON.parse(sessionStorage.getItem(this.KEY));
+      if (found.table === view.table && found.round === round) {
+        for (const [n, texts] of Object.entries(found.of)) {
+          for (const [wager, text] of Object.entries(texts)) this.put(n, wager, String(text));
+        }
+      }
+    } catch {
+      // There is none.
+    }
+  },
+
+  put(n, wager, text) {
+    const differs = (text.trim() ? toCents(text) : 0) !== (view.bets[n]?.[wager] ?? 0);
+    if (differs) (this.of[n] ??= {})[wager] = text;
+    else if (this.of[n]) delete this.of[n][wager];
+    if (this.of[n] && !Object.keys(this.of[n]).length) delete this.of[n];
+  },
+
+  // What the table has meanwhile is no draft any more.
+  prune() {
+    for (const [n, texts] of Object.entries(this.of)) {
+      for (const [wager, text] of Object.entries(texts)) this.put(n, wager, text);
+    }
+  },
+
+  drop(n) {
+    if (n === undefined) this.of = {};
+    else delete this.of[n];
+    this.keep();
+  },
+
+  // What is not set, in words; empty when all is.
+  told(n) {
+    const names = new Map(view.wagers);
+    return Object.entries(this.of).filter(([one]) => n === undefined || Number(one) === n)
+      .map(([one, texts]) => `${say("position", { n: one })}: ${Object.entries(texts)
+        .map(([wager, text]) => `${names.get(wager) ?? wager} ${text.trim() || "0"}`).join(", ")}`).join("; ");
+  },
+};
+
 function wagers() {
   const tabs = el("div", { class: "row seats", role: "group", "aria-label": say("wagers") });
   const { inputs, fields } = stakeFields();
   const legend = el("legend");
+  const unset = el("p", { class: "unset", role: "status" });
   const form = el("form", { onsubmit: submit }, el("fieldset", {}, legend, fields,
-    el("div", { class: "row" },
-      button("bets", say("set_wagers"), null, { main: true }),
-      button("leave", say("leave"), () => ask("leave", { position })))));
-  let filled = "";
+    el("div", { class: "row" }, button("bets", say("set_wagers"), null, { main: true })), unset));
+  // The field that is being typed in.
+  let typed = null;
+  form.addEventListener("input", ({ target }) => {
+    typed = target;
+    drafts.put(position, target.name, target.value);
+    drafts.keep();
+    update();
+  });
+  form.addEventListener("focusout", () => { typed = null; update(); });
 
+  // What the table has, or what was typed instead while bets are open.
   function fill() {
-    const stakes = view.bets[position] ?? {};
-    for (const [wager, input] of inputs) input.value = stakes[wager] ? toDollars(stakes[wager]) : "";
+    for (const [wager, input] of inputs) {
+      const draft = drafts.of[position]?.[wager];
+      const cents = view.bets[position]?.[wager];
+      const text = draft ?? (cents ? toDollars(cents) : "");
+      if (input !== typed && input.value !== text) input.value = text;
+      input.classList.toggle("unset", draft !== undefined);
+    }
   }
 
   async function submit(event) {
@@ -222,33 +349,47 @@ function wagers() {
     const chosen = stakesOf(inputs, (view.bets[position] ?? {}).bonus);
     if (!chosen) return;
     const n = position;
-    if (await ask("bets", { position: n, wagers: chosen })) tell("good", say("set_done", { n }));
+    const told = await ask("bets", { position: n, wagers: chosen });
+    if (!told) return;
+    view.bets = { ...view.bets, [n]: told.wagers };
+    typed = null;
+    drafts.drop(n);
+    update();
+    tell("good", say("set_done", { n }));
   }
 
   updates.push(() => {
+    if (view.round !== undefined) drafts.begin(view.round);
+    drafts.prune();
+    if (view.state && view.state !== "OFFLINE" && view.state !== "FAULT" && !view.bets_open && drafts.told()) {
+      // Closed by somebody else, or by the lid.
+      tell("fault", say("closed_unset", { wagers: drafts.told() }));
+      typed = null;
+      drafts.drop();
+    }
     for (const [wager, input] of inputs) {
       input.readOnly = !view.can.includes("bets") || (wager === "match" && position > 6);
     }
     while (tabs.children.length > (view.positions ?? 0)) tabs.lastChild.remove();
     while (tabs.children.length < (view.positions ?? 0)) {
       const n = tabs.children.length + 1;
-      tabs.append(el("button", { type: "button", onclick: () => { position = n; filled = ""; update(); } }));
+      tabs.append(el("button", { type: "button", onclick: () => { position = n; typed = null; update(); } }));
     }
     [...tabs.children].forEach((tab, index) => {
       const stakes = Object.entries(view.bets[index + 1] ?? {});
       const sum = stakes.reduce((all, [, cents]) => all + cents, 0);
-      const text = `${index + 1}${sum ? ` · ${money(sum)}` : ""}`;
+      const isUnset = drafts.of[index + 1] !== undefined;
+      const text = `${index + 1}${sum ? ` · ${money(sum)}` : ""}${isUnset ? " ✎" : ""}`;
       if (tab.textContent !== text) tab.textContent = text;
       tab.setAttribute("aria-pressed", String(index + 1 === position));
-      tab.setAttribute("aria-label", `${say("position", { n: index + 1 })} ${sum ? money(sum) : say("no_wagers")}`);
+      tab.setAttribute("aria-label", `${say("position", { n: index + 1 })} ${sum ? money(sum) : say("no_wagers")}${
+        isUnset ? `, ${say("not_set")}` : ""}`);
     });
     legend.textContent = say("position", { n: position });
-    // What the table has, unless somebody is typing something else.
-    const now = `${view.round}.${position}.${JSON.stringify(view.bets[position] ?? {})}`;
-    if (now !== filled) {
-      filled = now;
-      fill();
-    }
+    fill();
+    const told = drafts.told(position);
+    const words = told ? say("unset", { wagers: told, stands: stakesText(view.bets[position] ?? {}) }) : "";
+    if (unset.textContent !== words) unset.textContent = words;
   });
   const owed = el("p", { class: "said" });
   updates.push(() => { owed.textContent = view.bets_open ? say("owed", { sum: money(view.liability) }) : ""; });
@@ -264,7 +405,19 @@ function wagers() {
   });
   const change = el("div", { class: "row" }, field(say("who_shakes"), shaker),
     button("shaker", say("change_shaker"), () => ask("shaker", { shaker: Number(shaker.value) })));
-  return part(say("wagers"), true, tabs, form, owed, change);
+  const leaving = button("leave", "", () => {
+    const n = position;
+    const holds = view.parts?.includes(n);
+    const has = Object.keys(view.bets[n] ?? {}).length;
+    const words = holds ? say("leave_part", { n, wagers: stakesText(view.bets[n] ?? {}) })
+      : has ? say("leave_wagers", { n, wagers: stakesText(view.bets[n]) }) : "";
+    return askSurely(words, "leave", { position: n });
+  });
+  updates.push(() => {
+    const words = say("leave", { n: position });
+    if (leaving.textContent !== words) leaving.textContent = words;
+  });
+  return part(say("wagers"), true, tabs, form, owed, change, el("div", { class: "row apart" }, leaving));
 }
 
 // -- the result ---------------------------------------------------------------------------------------------------
@@ -284,9 +437,42 @@ function result() {
           el("span", { class: "net" }, money(one.net, true)))),
         ...one.wagers.map((row) => el("tr", {}, el("td", {}, `${row.name} ${money(row.stake)}`),
           el("td", { class: `outcome ${row.outcome}` },
-            `${{ pays: "✓", loses: "✗", stays: "=" }[row.outcome]} ${say(row.outcome)}${row.outcome === "pays" ? ` ${money(row.profit)}` : ""}`)))))) : null);
+            `${MARKS[row.outcome]} ${say(row.outcome)}${row.outcome === "pays" ? ` ${money(row.profit)}` : ""}`)))))) : null);
   });
   return shown;
+}
+
+// -- rounds that are over -------------------------------------------------------------------------------------------
+
+const MARKS = { pays: "✓", loses: "✗", stays: "=", back: "↩" };
+
+function wagerText(row) {
+  return `${row.name} ${money(row.stake)} ${MARKS[row.outcome]} ${say(row.outcome)}${
+    row.outcome === "pays" ? ` ${money(row.profit)}` : ""}`;
+}
+
+// From the record, whatever the table does now: what is owed is not gone with the power or the cable.
+function lastRounds() {
+  const list = el("ol", { class: "over" });
+  const whole = part(say("over"), true, list);
+  updates.push(() => {
+    const live = ["SETTLED", "REVEALED"].includes(view.state) ? view.round : null;
+    const over = [...(view.over ?? [])].reverse().filter((one) => one.round !== live);
+    whole.hidden = !over.length;
+    show(list, ...over.map((one) => el("li", {},
+      el("p", {}, el("strong", {}, say("round", { n: one.round })), " · ",
+        one.status === "void" ? say(one.known ? "void_back" : "void_unknown")
+          : `${one.dice.map((value, place) => (place === one.eye ? `«${value}»` : value)).join(" ")} · ${say("total")} ${
+            one.total} · ${say("table_net", { net: money(one.net, true) })}`,
+        one.corrected ? ` · ✎ ${say("corrected")}` : "", one.manual ? ` · ✎ ${say("by_hand")}` : ""),
+      el("ul", {},
+        ...one.seats.map((seat) => el("li", {}, `${say("position", { n: seat.position })}: ${
+          seat.wagers.map(wagerText).join(", ")}`, one.status === "void" ? "" : el("strong", {}, ` ${money(seat.net, true)}`))),
+        ...(one.tiles ? one.tiles.players.map((player) => el("li", {}, `${say("tiles")}, ${
+          say("position", { n: player.position })}: ${money(player.stake)} ${say(player.result)} `,
+          el("strong", {}, money(player.net, true)))) : [])))));
+  });
+  return whole;
 }
 
 // -- tile hands ---------------------------------------------------------------------------------------------------
@@ -404,11 +590,8 @@ function tileHands() {
     const players = [];
     for (let n = 1; n < hands.length; n += 1) {
       if (!hands[n].length) continue;
-      const sum = toCents(stakes[n] ?? "");
-      if (sum === null) {
-        tell("fault", say("bad_money", { text: `${title(n)} ${stakes[n] ?? ""}` }));
-        return;
-      }
+      const sum = stakeOf(stakes[n] ?? "", "", title(n));
+      if (sum === null) return;
       players.push({ position: n, stake: sum, hands: asHand(hands[n], false) });
     }
     const told = await ask("tiles", { round, bank: asHand(hands[0], house), players, ...(keep ? { keep: true } : {}) });
@@ -526,26 +709,100 @@ function correction() {
   const { inputs, fields } = stakeFields();
   const whose = el("div", { class: "row" }, field(say("position", { n: "" }).trim(), seat));
   const diceRow = el("div", { class: "row" }, ...dice.map((input, index) => field(say("die_n", { n: index + 1 }), input)));
-  const stands = el("p", { class: "said" });
+  const stands = el("p", { class: "said", "aria-live": "polite" });
+  const all = el("p", { class: "said" });
+  const change = el("div", { "aria-live": "polite" });
+  const yes = button("correct", "", correct, { main: true });
+  const confirming = el("div", { class: "row", hidden: true },
+    yes,
+    el("button", { type: "button", onclick: () => { forget(); update(); } }, say("cancel")));
   let offered = null;
-  for (const one of [number, what]) one.addEventListener("input", update);
+  // How the round in the form stands: its number and what the record is asked for again by, what it said.
+  let asked = "";
+  let found = null;
+  let filled = "";
+  // What was shown and is to be confirmed.
+  let told = null;
+
+  function forget() {
+    told = null;
+    confirming.hidden = true;
+    show(change);
+  }
+
+  const whole = el("fieldset", { oninput: forget }, el("legend", {}, say("correct_round")),
+    el("div", { class: "row" }, field(say("round_number"), number), field(say("wrong"), what)), stands,
+    diceRow, whose, all, fields,
+    el("div", { class: "row" }, field(say("reason"), reason), button("correct", say("correct"), preview)), change, confirming);
+  whole.addEventListener("input", update);
+
+  async function look() {
+    const n = toWhole(number.value);
+    // Again when the record of it has changed.
+    const now = n === null ? "" : JSON.stringify([n, view.over, view.rolls.find((one) => one.round === n)]);
+    if (now === asked) return;
+    asked = now;
+    found = null;
+    if (n === null) return;
+    const answer = await fetch(`/dealer/round/${n}?lang=${page.lang}`).catch(() => null);
+    const json = answer ? await answer.json().catch(() => null) : null;
+    if (asked !== now) return;
+    found = json ?? { error: say("lost_server") };
+    update();
+  }
+
+  function standing(one) {
+    if (one.void) return say("void");
+    return one.dice ? say("stands", { dice: one.dice.join(" "), total: one.total }) : say("stands_unknown");
+  }
+
+  async function preview() {
+    const n = toWhole(number.value);
+    if (n === null) return tell("fault", say("bad_round", { text: number.value.trim() }));
+    const wanted = { round: n, what: what.value, reason: reason.value.trim() };
+    if (what.value === "dice") {
+      wanted.dice = diceOf(dice);
+      if (!wanted.dice) return tell("fault", say("bad_dice"));
+    } else if (what.value === "bets") {
+      wanted.position = Number(seat.value);
+      wanted.wagers = stakesOf(inputs, false);
+      if (!wanted.wagers) return undefined;
+    }
+    const shown = await ask("correct", { ...wanted, preview: true });
+    if (!shown) return undefined;
+    // What the table would have refused is corrected so by the same press, once its words were seen.
+    told = { wanted: shown.doubt ? { ...wanted, anyway: true } : wanted, step: view.step };
+    yes.textContent = say(shown.doubt ? "correct_anyway" : "correct_yes");
+    const n2 = wanted.position;
+    const cells = (one) => [standing(one),
+      ...(n2 ? [stakesText(one.bets[n2] ?? {}), one.nets ? money(one.nets[n2] ?? 0, true) : "?"] : []),
+      one.net === null ? "?" : money(one.net, true)];
+    const heads = ["result", ...(n2 ? ["wagers_of", "net_of"] : []), "nets_table"];
+    const before = cells(shown.before);
+    const after = cells(shown.after);
+    show(change, el("table", {},
+      el("caption", {}, say("round", { n })),
+      el("thead", {}, el("tr", {}, el("td"), el("th", { scope: "col" }, say("before")), el("th", { scope: "col" }, say("after")))),
+      el("tbody", {}, ...heads.map((key, index) => el("tr", {},
+        el("th", { scope: "row" }, say(key, { n: n2 })), el("td", {}, before[index]), el("td", {}, after[index]))))),
+    el("p", {}, shown.change === null ? say("change_unknown") : say("change", { sum: money(shown.change, true) })),
+    shown.doubt ? el("p", { class: "notice fault" }, shown.doubt) : null);
+    confirming.hidden = false;
+    update();
+    confirming.firstChild.focus();
+    return undefined;
+  }
 
   async function correct() {
-    const n = Number(number.value.trim());
-    const told = { round: n, what: what.value, reason: reason.value.trim() };
-    if (what.value === "dice") {
-      told.dice = diceOf(dice);
-      if (!told.dice) return tell("fault", say("bad_dice"));
-    } else if (what.value === "bets") {
-      told.position = Number(seat.value);
-      told.wagers = stakesOf(inputs, false);
-      if (!told.wagers) return undefined;
-    }
-    if (await ask("correct", told)) {
-      for (const input of [...dice, ...inputs.values(), reason]) input.value = "";
-      tell("good", say("correct_done", { n }));
-    }
-    return undefined;
+    if (!told) return;
+    const { wanted, step } = told;
+    const done = await ask("correct", wanted, step);
+    if (!done) return;
+    forget();
+    filled = asked = "";
+    for (const input of [...dice, reason]) input.value = "";
+    tell("good", [say("correct_done", { n: wanted.round }), done.said].filter(Boolean).join("; "));
+    update();
   }
 
   updates.push(() => {
@@ -553,20 +810,26 @@ function correction() {
     const newest = settled.length ? String(settled[settled.length - 1].round) : "";
     // The newest one, unless somebody has named another.
     if (number.value === (offered ?? "") && newest !== offered) number.value = offered = newest;
-    const named = view.rolls.find((one) => String(one.round) === number.value.trim());
-    const words = !named ? "" : named.dice ? say("stands", { dice: named.dice.join(" "), total: named.total }) : say("void");
+    look();
+    const words = !found ? "" : found.error ?? standing(found);
     if (stands.textContent !== words) stands.textContent = words;
     diceRow.hidden = what.value !== "dice";
-    whose.hidden = fields.hidden = what.value !== "bets";
+    whose.hidden = fields.hidden = all.hidden = what.value !== "bets";
     while (seat.options.length < (view.positions ?? 0)) {
       const n = seat.options.length + 1;
       seat.append(el("option", { value: n }, say("position", { n })));
     }
+    const n = Number(seat.value);
+    const stakes = found?.bets?.[n] ?? {};
+    const now = found?.bets && inputs.size ? `${number.value}.${n}.${JSON.stringify(stakes)}` : "";
+    if (now && now !== filled) {
+      filled = now;
+      for (const [wager, input] of inputs) input.value = stakes[wager] ? toDollars(stakes[wager]) : "";
+    }
+    const words2 = say("all_wagers", { n });
+    if (all.textContent !== words2) all.textContent = words2;
   });
-  return el("fieldset", {}, el("legend", {}, say("correct_round")),
-    el("div", { class: "row" }, field(say("round_number"), number), field(say("wrong"), what)), stands,
-    diceRow, whose, fields,
-    el("div", { class: "row" }, field(say("reason"), reason), button("correct", say("correct"), correct)));
+  return whole;
 }
 
 function supervisor() {
@@ -578,6 +841,15 @@ function supervisor() {
     const words = say("clear", { code: view.fault ?? "" });
     if (clearing.textContent !== words) clearing.textContent = words;
   });
+  // What ends with a running streak, in words; empty without one.
+  function atStake(kept) {
+    const count = view.streak?.count;
+    const rows = (view.streak?.rows ?? []).map((row) => `${say("position", { n: row.position })} ${money(row.stake)}`);
+    return count ? say(kept ? "streak_kept" : "streak_ends", { count, parts: rows.join(", ") || say("no_bonus") }) : "";
+  }
+
+  const changed = (unit) => button("changed", say(`changed_${unit}`),
+    () => askSurely(atStake(keep.checked), "changed", { unit, keep: keep.checked }));
   return part(say("supervisor"), true,
     el("div", { class: "row" }, clearing, button("resume", say("resume"), () => ask("resume"))),
     el("div", { class: "row" }, field(say("reason"), reason),
@@ -585,10 +857,9 @@ function supervisor() {
     manualEntry(),
     correction(),
     el("div", { class: "row" },
-      button("changed", say("changed_dice"), () => ask("changed", { unit: "dice", keep: keep.checked })),
-      button("changed", say("changed_shaker"), () => ask("changed", { unit: "shaker", keep: keep.checked })),
+      changed("dice"), changed("shaker"),
       el("span", { class: "field" }, keep, el("label", { for: "keep-streak" }, say("keep_streak"))),
-      button("end", say("end"), () => ask("end"))));
+      button("end", say("end"), () => askSurely(atStake(false), "end"))));
 }
 
 function technician() {
@@ -625,6 +896,7 @@ const place = at("console");
 place.append(nextStep(), result());
 if (page.has_lid && may("shake")) place.append(virtual());
 if (may("bets")) place.append(wagers(), tileHands());
+place.append(lastRounds());
 if (may("void")) place.append(supervisor());
 if (may("test")) place.append(technician());
 at("logout").append(el("button", { type: "button", onclick: logOut }, say("log_out", { role: say("role_name") })));

@@ -2,7 +2,7 @@
 import { die, el, money, page, say, show, showNotices, showState, svg, watch } from "./common.js";
 
 const at = (id) => document.getElementById(id);
-const MARKS = { pays: "✓", loses: "✗", stays: "=" };
+const MARKS = { pays: "✓", loses: "✗", stays: "=", back: "↩" };
 
 function arrow(clockwise) {
   // Three quarters of a circle, with its head where it ends.
@@ -82,7 +82,7 @@ function miniature(roll) {
 }
 
 // Each seat's text as large as fits, where the seats have a height of their own; in hundredths of the screen's.
-const SIZES = [3.2, 2.9, 2.6, 2.35, 2.1, 1.9, 1.7, 1.5];
+const SIZES = [3.2, 2.9, 2.6, 2.35, 2.1, 1.9, 1.7, 1.6, 1.5, 1.4];
 
 function fit() {
   for (const one of at("table").querySelectorAll(".seat:not(.bank)")) {
@@ -121,7 +121,7 @@ function seen(view) {
   show(at("rolls"), el("h2", {}, say("rolls")),
     rolls.length ? el("ol", { tabindex: "0", "aria-label": say("rolls") }, ...rolls.map(miniature))
       : el("p", {}, say("no_rolls")));
-  show(at("uid"), el("span", {}, view.table));
+  show(at("uid"), el("span", {}, view.called));
   fit();
 }
 
