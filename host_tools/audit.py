@@ -12,7 +12,7 @@ table itself.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -60,7 +60,8 @@ class Proof:
     """What the tags of a table's events prove.
 
     `tagged` events have one, `fits` of them one that a key here gives, `proved` is the last of those before anything
-    that breaks the chain (0: none): it and all events before it are as the table wrote them. `missing` counts the tags
+    that breaks the chain (0: none): it and all events from `since` on are as the table wrote them. What the first event
+    says is not proved where the hash before it is not here: `since` is the one after it then. `missing` counts the tags
     that no key here is for, by the key's name. `head` is where the record ends: "event:hash".
     """
 
@@ -68,6 +69,7 @@ class Proof:
     tagged: int = 0
     fits: int = 0
     proved: int = 0
+    since: int = 1
     missing: dict[str, int] = field(default_factory=dict)
     keys: int = 0
     head: str = ""
@@ -118,27 +120,70 @@ def audit(
     """
     done = Audit()
     store.check_sound()
-    store.check_table(uid)
+    for what in store.changed_schema():
+        words = _("the database's {what} is not as this program makes it: it was added, changed or removed")
+        done.findings.append(Finding("", 0, 0, words.format(what=what)))
+    unread = set()
+    for table, what in store.wrong_types():
+        words = _("{what} is a value of a type that this program does not write; nothing more is read of this table")
+        done.findings.append(Finding(table or "", 0, 0, words.format(what=what)))
+        unread.add(table)
+    if None in unread:
+        # Not even which tables there are is told.
+        return done
+    _find_strays(store, done, uid)
+    tables = [table for table in store.tables() if uid in (None, table)]
+    if not done.findings:
+        store.check_table(uid)
+    known = {pack.hash(): pack for pack in packs}
     for pack in packs:
         store.know(pack)
-    for table in store.tables() if uid is None else [uid]:
-        known = {pack.hash(): pack for pack in packs}
-        _TableAudit(store, known, packs[0], table, done, progress, held.get(table, {})).run()
+    for table in tables:
+        if table not in unread:
+            _TableAudit(store, known, packs[0], table, done, progress, held.get(table, {})).run()
         done.tables += 1
     return done
 
 
-def held_keys(tables: Iterable[str]) -> Keys:
-    """The journal keys of these tables that are on this computer. Raises BadInput when they cannot be read."""
+def _find_strays(store: Store, done: Audit, uid: str | None) -> None:
+    """Find rows of tables that have no events."""
+    kinds: dict[str, list[str]] = {}
+    for table, kind in store.strays():
+        if uid in (None, table):
+            kinds.setdefault(table, []).append(kind)
+    for table, names in sorted(kinds.items()):
+        head = store.head(table)
+        words = _("no event of this table is here, and there are rows of it in {names}: all its events were removed, ")
+        words = words.format(names=", ".join(names)) + (
+            _("or these rows were added")
+            if head is None
+            else _("of which {head} was acknowledged at {utc}").format(head=head["head"], utc=head["utc"])
+        )
+        done.findings.append(Finding(table, 0 if head is None else head["event"], 0, words))
+
+
+def held_keys(store: Store) -> Keys:
+    """The journal keys on this computer of the tables in a record. Raises BadInput when they cannot be read."""
     held = keys.Keys()
+    try:
+        tables = store.tables()
+    except StoreError:
+        # Which ones there are cannot be told, and is what the audit finds first.
+        return {}
     return {table: held.journal_keys(table) for table in tables}
 
 
-def check_head(store: Store, done: Audit, uid: str, event: int, link: str) -> None:
+def check_head(store: Store, done: Audit, uid: str | None, event: int, link: str) -> None:
     """Find that the event `event` of a table is not the one whose hash was noted elsewhere, or is not there any more.
 
-    Raises BadInput when it was removed by `record prune` and cannot be checked.
+    Without a `uid` it is of the only table. Raises BadInput where there are several, and when the event was removed by
+    `record prune` and cannot be checked.
     """
+    if uid is None:
+        there = sorted({*store.tables(), *(table for table, _kind in store.strays())})
+        if len(there) > 1:
+            raise BadInput(_("--head: name the table with --table: {tables}").format(tables=", ".join(there)))
+        uid = there[0] if there else ""
     stored = store.link(uid, event)
     pruned = store.pruned_end(uid)
     if stored is None and pruned is not None and event <= pruned[0]:
@@ -149,12 +194,15 @@ def check_head(store: Store, done: Audit, uid: str, event: int, link: str) -> No
                 )
             )
         stored = pruned[1]
-    if stored is None:
-        last = store.last(uid)[0]
+    last = store.last(uid)[0]
+    if stored is None and event > last:
         words = _(
             "the head {event}:{hash} was noted elsewhere, and the record ends at event {last}: its end was cut off"
         )
         done.findings.append(Finding(uid, event, 0, words.format(event=event, hash=link, last=last)))
+    elif stored is None:
+        words = _("the head {event}:{hash} was noted elsewhere, and this event is not in the record: it was removed")
+        done.findings.append(Finding(uid, event, 0, words.format(event=event, hash=link)))
     elif stored != link:
         words = _("its hash is {stored}; {hash} was noted elsewhere: it or something before it was changed")
         done.findings.append(Finding(uid, event, 0, words.format(stored=stored, hash=link)))
@@ -231,6 +279,10 @@ class _TableAudit:
         # What was corrected, by round in order, and what these rounds were settled by.
         self.corrections: dict[int, list[Message]] = {}
         self.settled: dict[int, tuple[int, Message, list[Any], Pack]] = {}
+        # Rounds that were settled by a pack that any host knows.
+        self.by_known_pack: set[int] = set()
+        self.told_hash = ""
+        self.notes: list[Finding] = []
         self.store = store
         self.packs = packs
         self.uid = uid
@@ -251,18 +303,22 @@ class _TableAudit:
         self.rows: Iterator[Message] = iter(())
         self.set = 1
         self.rolled_with_set = False
-        self.set_tags: str | None = None
-        # Serial, time of issue and hash of the tags, as events tell of them.
-        self.told_sets: dict[int, tuple[Any, ...]] = {}
+        # What events told of each dice set, in order: the rows of the sets are what the last one told.
+        self.sets: dict[int, list[Message]] = {}
 
     def find(self, what: str, number: int = 0) -> None:
         self.done.findings.append(Finding(self.uid, self.event, number, what))
 
     def note(self, what: str) -> None:
+        """What an auditor must know before anything else."""
         self.done.notes.append(Finding(self.uid, self.event, 0, what))
 
+    def remark(self, what: str) -> None:
+        """What comes after all such notes."""
+        self.notes.append(Finding(self.uid, self.event, 0, what))
+
     def run(self) -> None:
-        last, link, tag = 0, GENESIS, None
+        first, last, link, tag = 0, 0, GENESIS, None
         pruned = self.store.pruned_end(self.uid)
         if pruned is not None:
             last, link, known = pruned
@@ -277,9 +333,8 @@ class _TableAudit:
             self._check_prunings()
             self.event = last
             self.note(_("the events up to this one were removed by `record prune`"))
-            for told in self.store.dice_sets(self.uid):
-                if told["event"] <= last:
-                    self.set, self.set_tags, self.rolled_with_set = told["dice_set"], told["tags"], True
+            self._pruned_sets(last)
+            self.proof.since = last + 1
         self.done.proofs.append(self.proof)
         for told in self.store.stream_events(self.uid, kinds=("correction",)):
             one = corrections.told_of(told["id"], told["utc"], told["d"])
@@ -290,14 +345,24 @@ class _TableAudit:
             if self.done.events % 1000 == 0:
                 self.progress(1000)
             self.event = row["id"]
+            if row["id"] < 1:
+                self.find(_("no table numbers an event so: it was added"))
+                continue
             restarted = row["kind"] == "restart"
             if row["id"] != last + 1:
                 gap = _("the events {first} to {last} are missing").format(first=last + 1, last=row["id"] - 1)
                 if restarted:
                     self.note(gap + _(": the table's journal was begun anew"))
+                    if last == 0:
+                        self.proof.since = row["id"]
                 elif last == 0:
-                    self.note(gap + _(": the table no longer had them when this record was begun"))
+                    words = _(
+                        ": the table no longer had them when this record was begun; without them nothing proves what "
+                        "this event says"
+                    )
+                    self.note(gap + words)
                     self.streak = None
+                    self.proof.since = row["id"] + 1
                 else:
                     self.find(gap)
                     self.streak = None
@@ -311,15 +376,32 @@ class _TableAudit:
                 self.broken = True
             if restarted:
                 self._hangs_on(row, link)
+            first = first or row["id"]
             last, link, tag = row["id"], str(row["link"]), row["tag"]
             self._check_tag(row)
             self._one(row)
         self._check_end(last, link, tag)
+        self._check_beginning(first)
         self._compare_sets(0 if pruned is None else pruned[0])
         self.event = 0
         self._compare_rows(SEQ_MAX + 1)
         for row in self.rows:
             self._unexpected(row)
+        self.done.notes += self.notes
+
+    def _check_beginning(self, first: int) -> None:
+        """A record begins where it was begun, or at what the first pruning removed."""
+        prunings = self.store.prunings(self.uid)
+        if prunings:
+            first = prunings[0]["first"]
+        self.event = first
+        began = self.store.first(self.uid)
+        if began is None:
+            self.find(_("where the record of this table was begun is not in it: it was removed"))
+        elif began[0] != first:
+            words = _("the record begins here, and it was begun at {utc} with event {began}: ")
+            words += _("its beginning was cut off") if began[0] < first else _("events before that were added")
+            self.find(words.format(utc=show(began[1]), began=began[0]))
 
     def _check_prunings(self) -> None:
         """What `record prune` removes is old enough by its own dates, and each goes on where the one before ended."""
@@ -329,6 +411,9 @@ class _TableAudit:
             if before and told["first"] != before + 1:
                 self.find(_("the row of this pruning begins at event {first}").format(first=told["first"]))
             before = told["last"]
+            if not 1 <= told["first"] <= told["last"]:
+                words = _("the row of this pruning says that the events {first} to {last} were removed")
+                self.find(words.format(first=told["first"], last=told["last"]))
             try:
                 kept = datetime.fromisoformat(told["utc"]) - datetime.fromisoformat(told["older_than"])
                 old = kept >= timedelta(days=KEPT_DAYS)
@@ -359,7 +444,8 @@ class _TableAudit:
             proof.missing[name or UNKNOWN] = proof.missing.get(name or UNKNOWN, 0) + 1
         elif fits:
             proof.fits += 1
-            proof.proved = proof.proved if self.broken else row["id"]
+            if not self.broken and row["id"] >= proof.since:
+                proof.proved = row["id"]
             self.forged = False
         elif not self.forged:
             # All that hang on one that was changed do not fit either.
@@ -400,6 +486,8 @@ class _TableAudit:
 
     def _check_end(self, last: int, link: str, tag: str | None) -> None:
         proof = self.proof
+        if not proof.proved:
+            proof.since = 0
         proof.head = f"{last}:{link}"
         self._bare_end()
         if self.keys and not proof.tagged:
@@ -430,6 +518,9 @@ class _TableAudit:
                     "changed or added to"
                 ).format(head=head["head"], utc=head["utc"])
             )
+        elif head["utc"] != self.utc:
+            words = _("it was acknowledged to the table when it was stored, at {utc}, not at {told}")
+            self.find(words.format(utc=show(self.utc), told=show(head["utc"])))
 
     def _one(self, row: Message) -> None:
         try:
@@ -455,7 +546,7 @@ class _TableAudit:
         if (boot, ticks) < (self.boot, self.ticks):
             self.find(_("it is older than the event before it by the table's own clock"))
         if utc < self.utc:
-            self.note(_("the computer's clock was put back before it"))
+            self.remark(_("the computer's clock was put back before it"))
         self.boot, self.ticks, self.utc = boot, ticks, utc
 
     # -- by kind ---------------------------------------------------------------------------------------------------
@@ -465,7 +556,7 @@ class _TableAudit:
             self.find(_("it is a start of table {uid}: it was taken from there").format(uid=show(data["uid"])))
         self._told_pack(data)
         if data.get("dice_set"):
-            self._on_dice(data["dice_set"])
+            self._dice_changed(data["dice_set"])
 
     def _told_pack(self, data: Message) -> None:
         told = data.get("pack_hash")
@@ -478,6 +569,7 @@ class _TableAudit:
                 ).format(uid=self.uid, hash=show(told))
             )
         self.pack = self.packs[told]
+        self.told_hash = told
 
     def _on_restart(self, data: Message) -> None:
         state = data["state"]
@@ -529,8 +621,7 @@ class _TableAudit:
     def _on_streak(self, data: Message) -> None:
         after = data["streak"]
         if data["why"].startswith(DICE_CHANGED):
-            self.told_sets[self.event] = (None, None, None)
-            self._dice_changed(None)
+            self._dice_changed(data)
         if self.streak is not None and self.round:
             parts = dict(map(tuple, self.streak["parts"]))
             fits = after["count"] in (0, self.streak["count"]) and all(
@@ -541,15 +632,30 @@ class _TableAudit:
         self.streak = after
 
     def _on_dice(self, data: Message) -> None:
-        self.told_sets[self.event] = tuple(data.get(name) for name in ("serial", "issued", "hash"))
-        if data.get("hash") != self.set_tags or self.set_tags is None:
-            self._dice_changed(data.get("hash"))
+        self._dice_changed(data)
 
-    def _dice_changed(self, tags: str | None) -> None:
-        if self.rolled_with_set:
-            self.set += 1
-            self.rolled_with_set = False
-        self.set_tags = tags
+    def _dice_changed(self, data: Message) -> None:
+        """Other dice: another set, once something was rolled with the one before; the same, told again, are none."""
+        told = self.sets.get(self.set)
+        if "hash" in data and told and told[-1]["tags"] == data["hash"]:
+            return
+        if not told and not self.rolled_with_set and "hash" not in data:
+            return
+        self.set += self.rolled_with_set
+        self.rolled_with_set = False
+        one = {"event": self.event, "since": self.utc, "serial": data.get("serial"), "issued": data.get("issued")}
+        self.sets.setdefault(self.set, []).append({**one, "tags": data.get("hash")})
+
+    def _pruned_sets(self, last: int) -> None:
+        """The dice sets that were told of up to the event `last`, gone by now: by their rows, which nothing proves."""
+        rows = self.store.dice_sets(self.uid, raw=True)
+        gone = [row for row in rows if row["event"] <= last]
+        for row in gone:
+            self.set, self.rolled_with_set = row["dice_set"], True
+            self.sets[self.set] = [row]
+        if not gone:
+            # Of the first set, rolled with or not, nothing was told.
+            self.rolled_with_set = not any(row["dice_set"] == 1 for row in rows)
 
     def _on_correction(self, data: Message) -> None:
         number = data["round"]
@@ -557,7 +663,7 @@ class _TableAudit:
         if number > self.round or self.expected.get(number, {"status": ""})["status"] == "open":
             self.find(_("it corrects a round that is not over"), number)
         elif number not in self.settled:
-            self.note(_("it corrects a round that has no result here: nothing follows from it"))
+            self.remark(_("it corrects a round that has no result here: nothing follows from it"))
         elif self.settled[number][0] != data["event"]:
             self.find(
                 _("it names event {told}; the round was settled by event {settled}").format(
@@ -602,6 +708,8 @@ class _TableAudit:
         number = data["round"]
         if number in self.corrections and number not in self.settled:
             self.settled[number] = (self.event, data, self.bets, self.pack)
+            if self.told_hash in corrections.known_packs():
+                self.by_known_pack.add(number)
         self.done.settlements += 1
         if self.locked is None:
             self.find(_("it settles a round that has no locked result"), number)
@@ -679,20 +787,34 @@ class _TableAudit:
 
     def _compare_sets(self, removed: int) -> None:
         """Compare the rows of the dice sets with the events that told of them; those up to `removed` are gone."""
-        for row in self.store.dice_sets(self.uid):
-            if row["event"] > removed:
-                told = self.told_sets.get(row["event"])
-                if told != (row["serial"], row["issued"], row["tags"]):
-                    self.event = row["event"]
-                    self.find(
-                        _("the row of dice set {number} is not what this event tells").format(number=row["dice_set"])
-                    )
+        rows = {row["dice_set"]: row for row in self.store.dice_sets(self.uid, raw=True)}
+        # Only the first one may have no row.
+        for number in sorted({*rows, *self.sets, *range(2, self.set + 1)}):
+            told, row = self.sets.get(number), rows.get(number)
+            if row is None:
+                self.event = told[-1]["event"] if told else 0
+                self.find(_("dice set {number} has no row in the record").format(number=number))
+                continue
+            self.event = row["event"]
+            if told is None or number < 1 or row["event"] < 1:
+                self.find(
+                    _("no event tells of dice set {number}, and it has a row in the record").format(number=number)
+                )
+                continue
+            # An earlier version left what was told first, where dice were changed twice without a roll.
+            fits = told if all(one["tags"] is None for one in told) else told[-1:]
+            keys = ("event", "serial", "issued", "tags")
+            if not any(
+                [row[key] for key in keys] == [one[key] for key in keys] and _together(row["since"], one["since"])
+                for one in fits
+            ):
+                self.find(_("the row of dice set {number} is not what this event tells").format(number=number))
 
     def _expect(self, number: int, **known: Any) -> Message:
         """What the row of a round must be, by the events so far."""
         if number not in self.expected:
             self.expected[number] = {"status": "open", "shaker": 0, "voids": 0, "result": None, "manual": None}
-            self.expected[number].update(event=self.event, utc=self.utc)
+            self.expected[number].update(event=self.event, utc=self.utc, dice_set=self.set)
         self.expected[number].update(known)
         return self.expected[number]
 
@@ -729,9 +851,10 @@ class _TableAudit:
             told = dict(row, **{key: json.loads(row[key]) for key in parsed if row[key] is not None})
             expected["corrected"] = corrected = self._corrected(number)
             if corrected and told["corrected"] and told["corrected"]["result"] is None:
-                # Its rule pack was not known where it was stored.
-                corrected["result"] = None
-                self.note(_("round {number} is corrected, and was not settled anew").format(number=number))
+                if not corrected["void"] and number not in self.by_known_pack:
+                    # A house's own pack, which was not known where it was stored.
+                    corrected["result"] = None
+                    self.remark(_("round {number} is corrected, and was not settled anew").format(number=number))
             elif corrected and told["corrected"]:
                 told["corrected"]["result"]["rows"].sort()
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -740,14 +863,16 @@ class _TableAudit:
         if row["utc"] != expected["utc"] and _together(row["utc"], expected["utc"]):
             expected["utc"] = row["utc"]
         for key in expected:
-            if told[key] != expected[key]:
+            if not _same(told[key], expected[key]):
                 self.find(
                     _("the round's row: {key} is {row}; its events say {events}").format(
                         key=key, row=show(told[key]), events=show(expected[key])
                     ),
                     number,
                 )
-        if told["tiles"] is not None:
+        if told["tiles"] is not None and result is None:
+            self.find(_("the round has tile hands and no result: they are dealt by its total"), number)
+        elif told["tiles"] is not None:
             self._check_tiles(told["tiles"], result, number, pack)
 
     def _check_tiles(self, hands: Message, result: Message | None, number: int, pack: Pack) -> None:
@@ -777,7 +902,7 @@ class _TableAudit:
             for player in hands["players"]:
                 settled = tiles.settle(_hands(player, pack), bank, player["stake"], pack)
                 ours = {"result": settled.result, "net": settled.net, "commission": settled.commission}
-                if any(player[key] != ours[key] for key in ours):
+                if not _same({key: player[key] for key in ours}, ours):
                     self.find(
                         _("the tile hand of position {position}: {told} is recorded, {ours} is right").format(
                             position=player["position"],
@@ -788,6 +913,11 @@ class _TableAudit:
                     )
         except (BadInput, KeyError, TypeError, ValueError) as error:
             self.find(_("its tile hands cannot be settled ({error})").format(error=error), number)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are the same as JSON: 0, 0.0 and false are not."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _together(one: str, other: str) -> bool:

@@ -17,6 +17,7 @@ from dragoneye.config import DICE_FORMAT, dice_set_of
 from dragoneye.errors import BadInput
 from dragoneye.rules import reading
 from dragoneye.text import show
+from host_tools import bounded
 from host_tools.i18n import _, controller
 
 WARN_AFTER = timedelta(hours=23)
@@ -109,7 +110,7 @@ def check_serial(serial: Any) -> str:
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file. Raises BadInput naming the file."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(bounded.read_text(path, encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:

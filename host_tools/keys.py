@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from dragoneye.errors import BadInput
 from dragoneye.keys import FORMAT, JOURNAL, KEY_BYTES, NAMES, Key, name_of
 from dragoneye.protocol import DEALER, SUPERVISOR, TECHNICIAN
-from host_tools import private
+from host_tools import bounded, private
 from host_tools.i18n import _
 
 SERVICE = "dragoneye-table"
@@ -142,7 +142,7 @@ class Keys:
                 mode = self.path.stat().st_mode & 0o777
                 words = _("{path}: others may read it (mode {mode:04o}); nothing is taken from it: chmod 600 {path}")
                 raise KeysError(words.format(path=self.path, mode=mode))
-            data = json.loads(self.path.read_text(encoding="utf-8"))
+            data = json.loads(bounded.read_text(self.path, encoding="utf-8"))
             if data["format"] != _INDEX_FORMAT:
                 raise ValueError
             return [_checked(row) for row in data["sets"]]
@@ -319,7 +319,7 @@ def export_file(found: KeySet, names: Sequence[str], path: Path) -> None:
 def import_file(path: Path) -> tuple[str, str, dict[str, Secret]]:
     """(unique id, key_id, keys) of a file that `export_file` wrote."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(bounded.read_text(path, encoding="utf-8"))
         uid, key_id, raw = data["uid"], data["key_id"], _raw_of(data["keys"])
         if data["format"] != _INDEX_FORMAT or not raw or not isinstance(uid, str) or not isinstance(key_id, str):
             raise ValueError

@@ -7,7 +7,7 @@ from typing import Any
 
 from dragoneye.rules.packs import WAGERS
 from host_tools import corrections, fairness
-from host_tools.store import Message, Search, Store
+from host_tools.store import Message, Search, Store, damaged, event_name
 
 # How a record of changed dice or of a changed shaker ends where no streak was ended by it (dragoneye.betting).
 KEPT = ", streak kept"
@@ -103,7 +103,8 @@ def _events(store: Store, search: Search) -> Message:
     doors: Counter[str] = Counter()
     standing: dict[str, Message] = {}
     assert search.uid is not None
-    for record in store.stream_events(search.uid, NOTED, search.since, search.until):
+
+    def note(record: Message) -> None:
         data: dict[str, Any] = record["d"]
         kind, utc = record["k"], record["utc"]
         if kind == "fault" and data["set"]:
@@ -124,9 +125,16 @@ def _events(store: Store, search: Search) -> Message:
         elif kind == "restart" or (kind == "streak" and not data["position"]):
             changes.append({"utc": utc, "what": _change(data)})
         elif kind == "correction":
-            corrected.append({"utc": utc, "event": record["id"], "by": None, **data})
+            # As wherever corrections are told: `event` is its own.
+            corrected.append({"utc": utc, "by": None, **data, "event": record["id"], "corrects": data["event"]})
         elif kind == "dice":
             changes.append({"utc": utc, "what": f"dice set {data['serial']}"})
+
+    for record in store.stream_events(search.uid, NOTED, search.since, search.until):
+        try:
+            note(record)
+        except (KeyError, TypeError, ValueError):
+            raise damaged(event_name(record["id"], search.uid)) from None
     keyless = _without_keys(store, search)
     return {
         "faults": faults,

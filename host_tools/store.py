@@ -29,6 +29,7 @@ from sqlalchemy import (
     Integer,
     String,
     Text,
+    TypeDecorator,
     create_engine,
     delete,
     event,
@@ -46,7 +47,7 @@ from dragoneye.round import fold, initial
 from dragoneye.rules.packs import Pack
 from dragoneye.rules.streak import Streak
 from dragoneye.text import dumps, show
-from host_tools import corrections, migrations
+from host_tools import corrections, migrations, stored
 from host_tools.i18n import _, pgettext
 
 Message = dict[str, Any]
@@ -61,29 +62,49 @@ class StoreError(BadInput):
     """The database cannot be used, or a record does not fit what is stored; nothing of it was written."""
 
 
-def _parsed(text: str, what: str) -> Message:
+def _parsed(text: str, what: str, kind: str = "record") -> Message:
+    """A stored JSON text, of one of stored.KINDS."""
     try:
-        value = json.loads(text)
-    except (ValueError, TypeError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise StoreError(_("{what} is damaged in the database; restore a copy").format(what=what))
-    return value
+        return stored.parse(text, kind)
+    except ValueError:
+        raise damaged(what) from None
 
 
-def _hands(text: str, what: str) -> Message:
-    """Kept tile hands, with what every list and sum of rounds asks of them."""
-    value = _parsed(text, what)
-    players = value.get("players")
-    whole = isinstance(players, list) and all(isinstance(one, dict) and type(one.get("net")) is int for one in players)
-    whole = whole and type(value.get("total", 0)) is int
-    if not whole or not {"start", "deal", "action", "bank"} <= value.keys():
-        raise StoreError(_("{what} is damaged in the database; restore a copy").format(what=what))
-    return value
+def damaged(what: str) -> StoreError:
+    """What is said of something stored that this program did not write so."""
+    return StoreError(_("{what} is damaged in the database; restore a copy").format(what=what))
+
+
+def event_name(event: int, uid: str) -> str:
+    """An event in words."""
+    return f"event {event} of table {uid}"
+
+
+class _Sound(TypeDecorator[Any]):
+    """A column's values as they were written: SQLite gives what anybody has put there. Reading raises StoreError."""
+
+    impl = Text
+    cache_ok = True
+
+    def __init__(self, kind: Any, name: str = "") -> None:
+        super().__init__()
+        self.impl = self.kind = kind
+        self.name = name
+
+    def process_result_value(self, value: Any, dialect: Any) -> Any:
+        """The value itself."""
+        if value is not None and type(value) is not self.kind.python_type:
+            raise damaged(f"{self.name} ({show(value)})")
+        return value
 
 
 class Base(DeclarativeBase):
     """The tables of the database."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for column in cls.__table__.columns:
+            column.type = _Sound(column.type, f"{cls.__tablename__}.{column.name}")
 
 
 # Milliseconds of months, and cents of the highest stakes; SQLite's integers are as long as need be.
@@ -139,6 +160,15 @@ class Head(Base):
         return {"table": self.uid, "event": self.event, "head": f"{self.event}:{self.link}", "utc": self.utc}
 
 
+class First(Base):
+    """The first event of a table that was stored: where its record must not begin after, but for prunings."""
+
+    __tablename__ = "firsts"
+    uid: Mapped[str] = mapped_column(String(32), primary_key=True)
+    event: Mapped[int]
+    utc: Mapped[str] = mapped_column(String(32))
+
+
 class Round(Base):
     """One round: "open", then "settled" or "void" for good.
 
@@ -187,13 +217,13 @@ class Round(Base):
             "dice_set": self.dice_set,
         }
         if self.result is not None:
-            data["result"] = _parsed(self.result, f"round {self.number} of table {self.uid}")
+            data["result"] = _parsed(self.result, f"round {self.number} of table {self.uid}", "result")
         if self.corrected is not None:
-            data["corrected"] = _parsed(self.corrected, f"round {self.number} of table {self.uid}")
+            data["corrected"] = _parsed(self.corrected, f"round {self.number} of table {self.uid}", "corrected")
         if self.manual is not None:
             data["manual"] = self.manual
         if self.tiles is not None:
-            data["tiles"] = _hands(self.tiles, f"round {self.number} of table {self.uid}")
+            data["tiles"] = _parsed(self.tiles, f"round {self.number} of table {self.uid}", "tiles")
         return data
 
 
@@ -362,6 +392,8 @@ class Store:
         if isinstance(self.path, Path):
             if must_exist and not self.path.exists():
                 raise StoreError(_("{path}: there is no such database yet; play a round first").format(path=self.path))
+            if self.path.exists() and not self.path.is_file():
+                raise StoreError(_("{path}: this is no file").format(path=show(str(self.path))[1:-1]))
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -469,8 +501,11 @@ class Store:
             pruned = _pruned(session, uid)
             streak = Streak().as_dict() if pruned is None else pruned["state"]["streak"]
             if newest is not None:
-                data = _parsed(newest.body, f"event {newest.id} of table {uid}")["d"]
-                streak = data["state"]["streak"] if newest.kind == "restart" else data["streak"]
+                data = _parsed(newest.body, event_name(newest.id, uid))["d"]
+                try:
+                    streak = data["state"]["streak"] if newest.kind == "restart" else data["streak"]
+                except (KeyError, TypeError):
+                    raise damaged(event_name(newest.id, uid)) from None
         return {
             "last_event": last_event,
             "last_round": last_round,
@@ -484,6 +519,12 @@ class Store:
         with self._guard(), Session(self._engine) as session:
             row = session.get(Head, uid)
             return None if row is None else dict(row.as_dict(), tag=row.tag)
+
+    def first(self, uid: str) -> tuple[int, str] | None:
+        """(id, UTC) of the first event of the table that was ever stored here, or None where that is not told."""
+        with self._guard(), Session(self._engine) as session:
+            row = session.get(First, uid)
+            return None if row is None else (row.event, row.utc)
 
     def link(self, uid: str, record_id: int) -> str | None:
         """The chain hash of one stored record; None when it is not stored."""
@@ -559,6 +600,8 @@ class Store:
                     )
                 )
                 session.flush()
+                if before is None and session.get(First, uid) is None:
+                    session.add(First(uid=uid, event=record_id, utc=utc))
                 session.merge(Head(uid=uid, event=record_id, link=link, tag=tag or None, utc=utc))
                 self._follow(session, uid, record_id, kind, data, utc)
                 session.commit()
@@ -611,7 +654,11 @@ class Store:
                     uid=uid, number=number, id=record_id
                 )
             )
-        elif kind == "settled" and row.result is not None and _same_result(json.loads(row.result), data):
+        elif (
+            kind == "settled"
+            and row.result is not None
+            and _same_result(_parsed(row.result, f"round {number} of table {uid}", "result"), data)
+        ):
             # A table whose journal was damaged settles a locked result again: the round is what it is.
             return
         elif row.status != "open":
@@ -649,7 +696,8 @@ class Store:
         bets, told, settled = _story(session, uid, row.number)
         bets = bets or {}
         pack = self._packs.get(_pack_hash(session, uid, settled))
-        row.corrected = dumps({**corrections.settle(json.loads(row.result), bets, told, pack), "told": told})
+        result = _parsed(row.result, f"round {row.number} of table {uid}", "result")
+        row.corrected = dumps({**corrections.settle(result, bets, told, pack), "told": told})
 
     def down(self, uid: str, number: int) -> corrections.Bets | None:
         """What each position had down when the bets of a round were closed; None where they never were."""
@@ -667,7 +715,7 @@ class Store:
             row = session.get(Round, (uid, number))
             if row is None or row.result is None:
                 raise StoreError(_("round {number} has no result that could be corrected").format(number=number))
-            result = _parsed(row.result, f"round {number} of table {uid}")
+            result = _parsed(row.result, f"round {number} of table {uid}", "result")
             bets, told, settled = _story(session, uid, number)
             pack = self._packs.get(_pack_hash(session, uid, settled))
         bets, told = bets or {}, told if more is None else [*told, more]
@@ -685,6 +733,10 @@ class Store:
         rolled = session.scalar(
             select(Round.number).where(Round.uid == uid, Round.dice_set == number, Round.dice.is_not(None)).limit(1)
         )
+        gone = session.scalar(select(func.max(Pruning.last)).where(Pruning.uid == uid)) or 0
+        if rolled is None and gone and (told is None or told.event <= gone):
+            # What was rolled with them was removed.
+            rolled = gone
         if told is None and rolled is None and "hash" not in data:
             # Nothing was rolled before: these are the first set.
             return
@@ -700,9 +752,7 @@ class Store:
             query = select(Event).where(Event.uid == uid).order_by(Event.id)
             if number is not None:
                 query = query.where(Event.round == number)
-            return [
-                dict(_parsed(row.body, f"event {row.id} of table {uid}"), utc=row.utc) for row in session.scalars(query)
-            ]
+            return [dict(_parsed(row.body, event_name(row.id, uid)), utc=row.utc) for row in session.scalars(query)]
 
     # -- rounds ----------------------------------------------------------------------------------------------------
 
@@ -754,9 +804,50 @@ class Store:
         found: list[str] = []
         with self._guard(), Session(self._engine) as session:
             # One step by the index for each table, not one for each event.
-            while uid := session.scalar(select(func.min(Event.uid)).where(Event.uid > (found[-1] if found else ""))):
+            query = select(func.min(Event.uid))
+            while (uid := session.scalar(query.where(Event.uid > found[-1]) if found else query)) is not None:
                 found.append(uid)
         return found
+
+    def strays(self) -> list[tuple[str, str]]:
+        """(unique id, name of the database's table) where there are rows of a table that has no events here."""
+        there = set(self.tables())
+        with self._guard(), Session(self._engine) as session:
+            return [
+                (uid, table.name)
+                for table in map(
+                    Base.metadata.tables.__getitem__, ("heads", "firsts", "rounds", "dice_sets", "prunings")
+                )
+                for uid in session.scalars(select(table.c.uid).distinct().order_by(table.c.uid))
+                if uid not in there
+            ]
+
+    def wrong_types(self) -> Iterator[tuple[str | None, str]]:
+        """(unique id or None, words) of every value that is not of its column's type: SQLite takes any."""
+        if self._engine.dialect.name != "sqlite":
+            return
+        with self._guard(), Session(self._engine) as session:
+            for table in Base.metadata.sorted_tables:
+                wrong = {
+                    column.name: f'typeof("{column.name}") NOT IN ({", ".join(map(repr, _types(column)))})'
+                    for column in table.columns
+                }
+                shown = ", ".join(f'CASE WHEN {wrong[name]} THEN substr(quote("{name}"), 1, 60) END' for name in wrong)
+                query = (
+                    f"SELECT CASE typeof(uid) WHEN 'text' THEN uid END, {shown} FROM {table.name}"
+                    f" WHERE {' OR '.join(wrong.values())} LIMIT {_BATCH}"
+                )
+                for uid, *values in session.connection().exec_driver_sql(query):
+                    for name, value in zip(wrong, values, strict=True):
+                        if value is not None:
+                            yield uid, f"{table.name}.{name}: {value}"
+
+    def changed_schema(self) -> list[str]:
+        """What of the database's own tables, indexes, triggers and views is not as the migrations make it (SQLite)."""
+        if self._engine.dialect.name != "sqlite":
+            return []
+        with self._guard(), self._engine.connect() as connection:
+            return migrations.differences(connection)
 
     def check_table(self, uid: str | None) -> None:
         """Raise StoreError naming the tables that there are when `uid` is none of them."""
@@ -848,7 +939,7 @@ class Store:
                 # Chosen and sorted here: asked for both, SQLite would rather read all void rolls there are.
                 for event_id, kind, body in sorted(session.execute(query).all()):
                     if kind == "void":
-                        data = _parsed(body, f"event {event_id} of table {uid}")["d"]
+                        data = _parsed(body, event_name(event_id, uid), "void")["d"]
                         found.setdefault(int(data["round"]), []).append(str(data["reason"]))
         return found
 
@@ -884,7 +975,7 @@ class Store:
                 if raw:
                     yield row._asdict()
                 else:
-                    yield dict(_parsed(row.body, f"event {row.id} of table {uid}"), utc=row.utc)
+                    yield dict(_parsed(row.body, event_name(row.id, uid)), utc=row.utc)
 
     def rolls(self, search: Search = EVERYTHING, last: int | None = None) -> Iterator[Roll]:
         """Every settled round's roll in order of table and number, in constant memory; the newest `last` only."""
@@ -900,8 +991,10 @@ class Store:
             for uid, number, utc, dice_set, dice, eye, manual, corrected in session.execute(
                 query.execution_options(yield_per=_BATCH)
             ):
+                if not stored.is_roll(dice, eye):
+                    raise damaged(f"round {number} of table {uid}")
                 if corrected is not None:
-                    told = _parsed(corrected, f"round {number} of table {uid}")["told"]
+                    told = _parsed(corrected, f"round {number} of table {uid}", "corrected")["told"]
                     manual = next((one["why"] for one in told if one["what"] != "bets"), manual)
                 yield Roll(uid, number, utc, dice_set, dice, eye, manual)
 
@@ -914,14 +1007,14 @@ class Store:
         ).order_by(Event.uid, Event.id)
         with self._guard(), Session(self._engine) as session:
             for uid, event_id, dice_set, body in session.execute(query.execution_options(yield_per=_BATCH)):
-                yield uid, dice_set, _parsed(body, f"event {event_id} of table {uid}")["d"]
+                yield uid, dice_set, _parsed(body, event_name(event_id, uid), "void")["d"]
 
-    def dice_sets(self, uid: str) -> list[Message]:
-        """The dice sets of a table, oldest first, as DiceSet.as_dict gives them."""
+    def dice_sets(self, uid: str, raw: bool = False) -> list[Message]:
+        """The dice sets of a table, oldest first, as DiceSet.as_dict gives them; `raw`: only those that have a row."""
         with self._guard(), Session(self._engine) as session:
             query = select(DiceSet).where(DiceSet.uid == uid).order_by(DiceSet.number)
             found = [row.as_dict() for row in session.scalars(query)]
-            if not found or found[0]["dice_set"] != 1:
+            if not raw and (not found or found[0]["dice_set"] != 1):
                 first = session.scalar(select(Event.utc).where(Event.uid == uid).order_by(Event.id).limit(1))
                 found.insert(0, DiceSet(uid=uid, number=1, event=0, utc=first).as_dict())
             return found
@@ -951,7 +1044,7 @@ class Store:
         with self._guard(), Session(self._engine) as session:
             query = select(Pruning).where(Pruning.uid == uid).order_by(Pruning.last.desc()).limit(1)
             row = session.scalars(query).one_or_none()
-            return None if row is None else (row.last, row.link, _parsed(row.state, f"pruning {row.last}"))
+            return None if row is None else (row.last, row.link, _parsed(row.state, f"pruning {row.last}", "state"))
 
     def prune(self, days: int) -> list[Message]:
         """Remove the events and rounds that are older than `days` days, and note what was removed.
@@ -991,7 +1084,7 @@ class Store:
         query = select(Event.id, Event.body, Event.link).where(Event.uid == uid, Event.id <= end).order_by(Event.id)
         hashed = GENESIS
         for number, body, link in session.execute(query.execution_options(yield_per=_BATCH)):
-            record = _parsed(body, f"event {number} of table {uid}")
+            record = _parsed(body, event_name(number, uid))
             hashed = link
             known["state"] = fold(known["state"], record)
             if record["k"] == "boot":
@@ -1095,14 +1188,23 @@ def _story(session: Session, uid: str, number: int) -> tuple[corrections.Bets | 
     told = []
     settled = 0
     for one in session.scalars(select(Event).where(Event.uid == uid, Event.round == number).order_by(Event.id)):
-        body = _parsed(one.body, f"event {one.id} of table {uid}")["d"]
-        if one.kind in ("closed", "locked", "bets"):
-            bets = dict(body["bets"])
-        elif one.kind == "settled":
-            settled = settled or one.id
-        elif one.kind == "correction":
-            told.append(corrections.told_of(one.id, one.utc, body))
+        body = _parsed(one.body, event_name(one.id, uid))["d"]
+        try:
+            if one.kind in ("closed", "locked", "bets"):
+                bets = dict(body["bets"])
+            elif one.kind == "settled":
+                settled = settled or one.id
+            elif one.kind == "correction":
+                told.append(corrections.told_of(one.id, one.utc, body))
+        except (KeyError, TypeError, ValueError):
+            raise damaged(event_name(one.id, uid)) from None
     return bets, told, settled
+
+
+def _types(column: Any) -> list[str]:
+    """What SQLite calls the type of a column's values."""
+    kinds = ["integer" if column.type.kind.python_type is int else "text"]
+    return kinds + ["null"] * bool(column.nullable)
 
 
 def _key_id(record: Message, before: Event | None) -> str | None:
@@ -1134,11 +1236,7 @@ def _pruned(session: Session, uid: str) -> Message | None:
     ).one_or_none()
     if row is None:
         return None
-    what = f"pruning {row.last} of table {uid}"
-    value = _parsed(row.state, what)
-    if not all(isinstance(value.get(name), dict) for name in ("state", "boot")) or "streak" not in value["state"]:
-        raise StoreError(_("{what} is damaged in the database; restore a copy").format(what=what))
-    return value
+    return _parsed(row.state, f"pruning {row.last} of table {uid}", "state")
 
 
 # How a record says that other dice are on the table (dragoneye.service, request `changed`).

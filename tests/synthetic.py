@@ -189,6 +189,7 @@ def fill(
                 rounds.append((uid, *row.values(), "settled", *searched, dumps(data), dice_set))
         connection.execute("BEGIN")
         connection.executemany(f"INSERT INTO events VALUES ({', '.join('?' * 11)})", events)
+        connection.execute("INSERT OR IGNORE INTO firsts VALUES (?, ?, ?)", (uid, events[0][1], events[0][6]))
         connection.execute("INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?, ?)", (uid, record["id"], link, tag, utc))
         connection.executemany(
             "INSERT INTO rounds (uid, number, event, utc, shaker, voids, status, dice, eye, total, net, manual, result,"

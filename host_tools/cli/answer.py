@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from host_tools.cli.output import print_json, run_batch
+from host_tools.cli.output import LINE_MAX, print_json, run_batch
 from host_tools.i18n import _
 
 
@@ -53,7 +53,7 @@ def answer(
     if batch is not None:
         if given:
             raise click.UsageError(_("give either a case or --batch, not both"))
-        sys.exit(run_batch(batch, handle))
+        sys.exit(run_batch(iter(lambda: batch.readline(LINE_MAX + 1), b""), handle))
     if not given:
         raise click.UsageError(_("give a case, or --batch FILE (- is stdin); see --help"))
     result = handle(case)

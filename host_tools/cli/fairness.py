@@ -17,11 +17,21 @@ from host_tools.i18n import _, controller
 Analysis = dict[str, Any]
 
 
-class Share(click.FloatRange):
-    """A share between 0 and 1, without the ends."""
+class Between(click.FloatRange):
+    """A number in a range; "nan" is in none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if number != number:
+            self.fail(_("{value} is not a number").format(value=value), param, ctx)
+        return number
+
+
+class Share(Between):
+    """A share between 0 and 1, as near to either as the statistics can tell apart."""
 
     def __init__(self) -> None:
-        super().__init__(0, 1, min_open=True, max_open=True)
+        super().__init__(1e-9, 1 - 1e-9)
 
 
 _alpha = click.option(
@@ -209,7 +219,7 @@ def reading_text(reading: Analysis) -> str:
 @fairness.command()
 @click.option(
     "--bias",
-    type=click.FloatRange(0, 5 / 6, min_open=True),
+    type=Between(1e-6, 5 / 6),
     help="How much likelier than 1/6 one face is: 0.01 is one point.",
 )
 @click.option("--rolls", type=click.IntRange(1, 10**12), help="Or: what so many rolls can show.")

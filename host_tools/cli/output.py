@@ -16,6 +16,9 @@ from dragoneye.errors import BadInput
 from dragoneye.text import show
 from host_tools.i18n import _, controller
 
+# A case has some hundred bytes; a line of a device may have no end.
+LINE_MAX = 1_000_000
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -85,6 +88,10 @@ def run_batch(lines: Iterable[bytes], handle: Callable[[Any], dict[str, Any]]) -
     """
     code = 0
     for number, line in enumerate(lines, 1):
+        if len(line) > LINE_MAX:
+            words = _("this line is longer than {most} bytes; it and what follows was not done")
+            print_json({"error": words.format(most=LINE_MAX), "line": number})
+            return 2
         try:
             # Some editors begin a file with a byte order mark.
             text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip()

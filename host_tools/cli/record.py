@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta, timezone
@@ -150,7 +151,7 @@ def search_for(store: Store, asked: Asked, status: str | None = None) -> Search:
                 )
             )
     if since is not None and until is not None and since >= until:
-        raise BadInput(_("--since is not before --until: {since}, {until}").format(since=since, until=until))
+        raise BadInput(_("the time from {since} until {until} ends before it begins").format(since=since, until=until))
     return Search(uid, since, until, number, status)
 
 
@@ -164,6 +165,15 @@ def heads_of(store: Store, uid: str | None) -> list[dict[str, Any]]:
     """Where the records of the tables end: {"table", "event", "head", "utc"}; to be noted where nobody rewrites it."""
     found = [store.head(table) for table in (store.tables() if uid is None else [uid])]
     return [{key: head[key] for key in ("table", "event", "head", "utc")} for head in found if head is not None]
+
+
+def format_of(file: str) -> str:
+    """The format of an export by the end of the file's name; CSV for standard output. Raises BadInput."""
+    ends = file.rpartition(".")[2].lower()
+    if file != "-" and ends not in exports.FORMATS:
+        words = _("{path}: allowed: a file ending in .csv, .jsonl or .parquet, or -")
+        raise BadInput(words.format(path=file))
+    return "csv" if file == "-" else ends
 
 
 @contextmanager
@@ -310,9 +320,7 @@ def correct(
 
 @click.command()
 @click.argument("file")
-@click.option(
-    "--format", "kind", type=click.Choice(exports.FORMATS), help="Default: by the end of FILE's name, or csv."
-)
+@click.option("--format", "kind", type=click.Choice(exports.FORMATS), help="Default: by the end of FILE's name.")
 @click.option("--rolls", is_flag=True, help="Raw rolls for a test lab instead of rounds.")
 @click.option("--last", type=click.IntRange(1), help="With --rolls: only so many, the newest.")
 @search_options
@@ -332,8 +340,7 @@ def export(
     """Write rounds, or raw rolls, to FILE (- is stdout): CSV, JSON Lines or Parquet."""
     if last is not None and not rolls:
         raise click.UsageError(_("--last goes with --rolls"))
-    ends = file.rpartition(".")[2].lower()
-    kind = kind or (ends if ends in exports.FORMATS else "csv")
+    kind = kind or format_of(file)
     store = open_store(db, must_exist=True)
     search = search_for(store, asked, status)
     with exports.target(file) as out, progress(_("export"), last or store.count(search)) as advance:
@@ -398,15 +405,11 @@ def audit(
     from host_tools import audit as auditing
 
     store = open_store(db, must_exist=True)
-    store.check_table(uid)
-    there = store.tables()
-    if heads and uid is None and len(there) > 1:
-        raise BadInput(_("--head: name the table with --table: {tables}").format(tables=", ".join(there)))
     known = [load(name) for name in (*packs, *NAMES)]
     with progress(_("audit"), None) as advance:
-        done = auditing.audit(store, known, uid, advance, auditing.held_keys(there))
+        done = auditing.audit(store, known, uid, advance, auditing.held_keys(store))
     for event, link in heads:
-        auditing.check_head(store, done, uid or there[0], event, link)
+        auditing.check_head(store, done, uid, event, link)
     if port is not None:
         wire = Link(SerialTransport(port))
         try:
@@ -430,12 +433,14 @@ def audit(
         )
         for proof in done.proofs:
             click.echo(_proved(proof))
-        for note in done.notes[:most]:
-            click.echo(_("note: ") + _place(note))
-        for finding in done.findings[:most]:
-            click.echo(_("does not fit: ") + _place(finding))
-        if len(done.findings) > most:
-            click.echo(_("and {count} more").format(count=told_number(len(done.findings) - most)))
+        for found, label, more in (
+            (done.notes, _("note: "), _("and {count} notes more; --most shows them")),
+            (done.findings, _("does not fit: "), _("and {count} more")),
+        ):
+            for one in _first(found, most):
+                click.echo(label + _place(one))
+            if len(found) > most:
+                click.echo(more.format(count=told_number(len(found) - most)))
         if not done.findings:
             click.echo(_("everything fits"))
     if done.findings:
@@ -445,17 +450,31 @@ def audit(
 def _proved(proof: Any) -> str:
     """What the tags of a table's record prove."""
     last = int(proof.head.partition(":")[0])
-    if proof.proved == last:
+    if proof.proved and proof.proved == last and proof.since > 1:
+        words = _("table {uid}: proved from event {since} to its end to be as the table wrote it; head {head}")
+    elif proof.proved and proof.proved == last:
         words = _("table {uid}: proved to its end to be as the table wrote it; head {head}")
+    elif proof.proved and proof.since > 1:
+        words = _("table {uid}: proved from event {since} to event {proved} to be as the table wrote it; head {head}")
     elif proof.proved:
         words = _("table {uid}: proved up to event {proved} to be as the table wrote it; head {head}")
     else:
         words = _("table {uid}: not proved by its tags; head {head}")
-    return words.format(uid=proof.table, proved=proof.proved, head=proof.head)
+    return words.format(uid=proof.table, since=proof.since, proved=proof.proved, head=proof.head)
+
+
+def _first(found: list[Any], most: int) -> list[Any]:
+    """`most` of what was found, the first of each table before the second of any, in their order."""
+    seen: Counter[str] = Counter()
+    turns = []
+    for place, one in enumerate(found):
+        turns.append((seen[one.table], place))
+        seen[one.table] += 1
+    return [found[place] for place in sorted(place for _turn, place in sorted(turns)[:most])]
 
 
 def _place(finding: Any) -> str:
-    words = [_("table {uid}").format(uid=finding.table)]
+    words = [_("table {uid}").format(uid=shown(finding.table)[1:-1]) if finding.table else _("the record")]
     if finding.event:
         words.append(_("event {number}").format(number=finding.event))
     if finding.round:
@@ -557,7 +576,12 @@ def keep_tiles(
 
 @record.command()
 @click.option(
-    "--older-than", "days", required=True, type=click.IntRange(1), metavar="DAYS", help="Age in days, 90 or more."
+    "--older-than",
+    "days",
+    required=True,
+    type=click.IntRange(1, 36_500),
+    metavar="DAYS",
+    help="Age in days, 90 or more.",
 )
 @db_option
 @json_option

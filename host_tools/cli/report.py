@@ -19,7 +19,7 @@ from host_tools.cli.common import db_option, open_store
 from host_tools.cli.document import Block, Document, Drawing, Heading, Paragraph, Rows, to_html, to_pdf
 from host_tools.cli.numbers import decimal, money, number, percent
 from host_tools.cli.output import json_option, print_json
-from host_tools.cli.record import Asked, Moment, heads_of, progress, search_for, set_name, table_option
+from host_tools.cli.record import Asked, Moment, format_of, heads_of, progress, search_for, set_name, table_option
 from host_tools.codes import FAULTS, VOIDS
 from host_tools.device import called
 from host_tools.i18n import _, controller, pgettext
@@ -109,8 +109,7 @@ def fairness_page(store: Store, uid: str, dice_set: int, back: tuple[str, str]) 
 
 
 def _write_rolls(store: Store, search: Search, path: str, last: int) -> Figures:
-    ends = path.rpartition(".")[2].lower()
-    kind = ends if ends in exports.FORMATS else "csv"
+    kind = format_of(path)
     with exports.target(path) as out, progress(_("export"), last) as advance:
         rows = exports.roll_rows(store, store.rolls(search, last))
         exports.write(rows, exports.ROLL_COLUMNS, kind, out, advance)
@@ -122,7 +121,7 @@ def _audit(store: Store, packs: tuple[str, ...], uid: str | None) -> Figures:
 
     with progress(_("audit"), None) as advance:
         return auditing.audit(
-            store, [load(name) for name in (*packs, *NAMES)], uid, advance, auditing.held_keys(store.tables())
+            store, [load(name) for name in (*packs, *NAMES)], uid, advance, auditing.held_keys(store)
         ).as_dict()
 
 

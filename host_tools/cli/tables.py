@@ -25,7 +25,7 @@ from dragoneye import protocol
 from dragoneye.errors import BadInput
 from dragoneye.rules.packs import Pack, load
 from dragoneye.text import show
-from host_tools import codes, contested, diceset, faults, provision
+from host_tools import bounded, codes, contested, diceset, faults, provision
 from host_tools.cli import call
 from host_tools.cli.common import control_of, db_option, on_port, open_store, play_one, port_option
 from host_tools.cli.numbers import money
@@ -502,7 +502,7 @@ def _check_flash(folder: Path, pack: Pack) -> None:
     if not (folder / "flash.img").exists() or not config.exists():
         return
     try:
-        there = dict(json.loads(config.read_text(encoding="utf-8"))["pack"])
+        there = dict(json.loads(bounded.read_text(config, encoding="utf-8"))["pack"])
     except (OSError, ValueError, KeyError, TypeError):
         raise BadInput(_("{folder}: this is no virtual table's folder; name another").format(folder=folder)) from None
     # What the configuration says of the pack's origin is no rule of it.

@@ -5,12 +5,13 @@ Each step is a file of `versions`. What was made before there were steps has no 
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Connection, Engine, create_engine, inspect, text
 
 # The newest step; a test holds it against `versions`.
-HEAD = "0004"
+HEAD = "0005"
 _FIRST = "0001"
 
 # The tables of step 0001 with their columns: how one that was made before the steps is known.
@@ -89,3 +90,42 @@ def _check_before(connection: Connection) -> None:
         )
         if found != columns:
             raise Foreign(f"table {table}")
+
+
+@cache
+def _made() -> dict[str, object]:
+    """What all steps make of an empty database."""
+    engine = create_engine("sqlite://")
+    try:
+        upgrade(engine)
+        with engine.connect() as connection:
+            return _parts(connection)
+    finally:
+        engine.dispose()
+
+
+def _parts(connection: Connection) -> dict[str, object]:
+    """An SQLite database's schema: its columns, indexes, references, and everything else by kind and name."""
+    found: dict[str, object] = {}
+    for kind, name in connection.exec_driver_sql("SELECT type, name FROM sqlite_master").all():
+        # What SQLite keeps for itself: statistics of ANALYZE.
+        if kind == "table" and name.startswith("sqlite_stat"):
+            continue
+        found[f"{kind} {name}"] = True
+        if kind != "table":
+            continue
+        quoted = '"' + name.replace('"', '""') + '"'
+        for _place, column, *rest in connection.exec_driver_sql(f"PRAGMA table_xinfo({quoted})").all():
+            found[f"column {name}.{column}"] = rest
+        for _place, index, *rest in connection.exec_driver_sql(f"PRAGMA index_list({quoted})").all():
+            columns = connection.exec_driver_sql('PRAGMA index_xinfo("' + index.replace('"', '""') + '")').all()
+            found[f"index {index}"] = [rest, [list(column) for column in columns]]
+        references = connection.exec_driver_sql(f"PRAGMA foreign_key_list({quoted})").all()
+        found[f"references of {name}"] = sorted([*row][1:] for row in references)
+    return found
+
+
+def differences(connection: Connection) -> list[str]:
+    """What of an SQLite database's schema is not as the steps make it: "trigger x", "column rounds.net", in order."""
+    made, found = _made(), _parts(connection)
+    return sorted(name for name in made.keys() | found.keys() if made.get(name) != found.get(name))

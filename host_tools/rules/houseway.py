@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dragoneye.errors import BadInput
+from host_tools import bounded
 from host_tools.i18n import _
 from host_tools.rules.check import fields, filled, shown, whole, word
 from host_tools.rules.tiles import Hands, Pair, Rank, Tile, parse, rank, splits, strength, table
@@ -214,7 +215,7 @@ def load(name: str) -> HouseWay:
             )
         )
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(bounded.read_text(path, encoding="utf-8"))
     except OSError:
         raise BadInput(_("house way {path}: the file cannot be read").format(path=path)) from None
     except (ValueError, RecursionError):

@@ -12,6 +12,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dragoneye.errors import BadInput
+from host_tools import bounded
 from host_tools.i18n import _, system
 from host_tools.web.access import is_loopback
 from host_tools.web.app import Web
@@ -102,7 +103,7 @@ def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
         (key, "PRIVATE KEY-----", _("{path}: no private key is there; needed: PEM")),
     ):
         try:
-            text = path.read_text(encoding="ascii")
+            text = bounded.read_text(path, encoding="ascii")
         except OSError as error:
             raise BadInput(f"{path}: {system(error.strerror or str(error))}") from None
         except UnicodeDecodeError:

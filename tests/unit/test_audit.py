@@ -167,14 +167,49 @@ def test_a_real_controllers_rounds_are_clean(tmp_path: Path, pack: str) -> None:
         ("UPDATE rounds SET status = 'void' WHERE number = 9", 'the round\'s row: status is "void"'),
         ("UPDATE dice_sets SET serial = 'mine'", "the row of dice set 2 is not what this event tells"),
         ("UPDATE dice_sets SET event = event + 1", "the row of dice set 2 is not what this event tells"),
+        ("UPDATE dice_sets SET number = number + 7", "dice set 2 has no row in the record"),
+        ("UPDATE dice_sets SET utc = '2020-01-01T00:00:00.000+00:00'", "the row of dice set 2 is not what this event"),
+        ("DELETE FROM dice_sets WHERE number = 3", "dice set 3 has no row in the record"),
+        (
+            "INSERT INTO dice_sets (uid, number, event, utc, serial) SELECT uid, 1, -1, utc, 'A-1' FROM heads",
+            "no event tells of dice set 1, and it has a row in the record",
+        ),
         ("UPDATE heads SET tag = '00'", "the record ends here, and "),
+        ("UPDATE heads SET utc = '2020-01-01T00:00:00.000+00:00'", "it was acknowledged to the table when it was"),
+        ("DELETE FROM firsts", "where the record of this table was begun is not in it: it was removed"),
+        ("UPDATE firsts SET event = 9", "the record begins here, and it was begun at "),
+        (
+            "INSERT INTO events SELECT uid, 0, kind, boot, ticks, round, utc, body, link, tag, key_id FROM events"
+            " WHERE id = 1",
+            "no table numbers an event so: it was added",
+        ),
+        (
+            "UPDATE rounds SET result = replace(result, '\"eye\":1', '\"eye\":true') WHERE number = 9",
+            "the round's row: result",
+        ),
+        ("UPDATE rounds SET result = json_set(result, '$.net', net + 0.0) WHERE number = 9", "the round's row: result"),
+        ("CREATE TRIGGER t AFTER INSERT ON rounds BEGIN DELETE FROM rounds; END", "the database's trigger t is not as"),
+        ("CREATE VIEW v AS SELECT * FROM rounds", "the database's view v is not as"),
+        ("ALTER TABLE rounds ADD COLUMN more INTEGER", "the database's column rounds.more is not as"),
+        ("DROP INDEX ix_rounds_utc", "the database's index ix_rounds_utc is not as"),
+        (
+            "INSERT INTO rounds SELECT '', number, event, utc, status, shaker, voids, dice, eye, total, net, manual,"
+            " result, tiles, dice_set, corrected FROM rounds WHERE number = 9",
+            "no event of this table is here, and there are rows of it in rounds",
+        ),
+        ("INSERT INTO heads SELECT 'U2', event, link, tag, utc FROM heads", "no event of this table is here, and"),
+        ("INSERT INTO dice_sets SELECT 'U2', number, event, utc, serial, issued, tags FROM dice_sets", "no event of"),
+        ("UPDATE rounds SET uid = CAST(uid AS BLOB) WHERE number = 9", "rounds.uid: X'5531' is a value of a type"),
+        ("DELETE FROM events", "no event of this table is here, and there are rows of it in heads, firsts, rounds,"),
         ("UPDATE rounds SET dice_set = 7 WHERE number = 30", "the round's row: dice_set is 7; its events say 2"),
         ("UPDATE rounds SET result = replace(result, 'net', 'ten') WHERE number = 9", "the round's row: result is"),
         ("UPDATE rounds SET result = '{' WHERE number = 9", "the round's row is damaged"),
         ("UPDATE rounds SET event = event + 1 WHERE number = 9", "the round's row: event is "),
         ("UPDATE rounds SET utc = '2020-01-01T00:00:00.000+00:00' WHERE number = 9", "the round's row: utc is "),
         ("UPDATE rounds SET utc = 'never' WHERE number = 9", 'the round\'s row: utc is "never"; its events say "'),
-        ("UPDATE events SET body = x'7b7d' WHERE id = 40", "its hash does not follow from the event before it"),
+        ("UPDATE events SET body = x'7b7d' WHERE id = 40", "events.body: X'7B7D' is a value of a type that"),
+        ("UPDATE rounds SET result = CAST(result AS BLOB) WHERE number = 9", "rounds.result: X'"),
+        ("UPDATE rounds SET voids = 'none' WHERE number = 9", "rounds.voids: 'none' is a value of a type"),
         (
             f"UPDATE events SET body = '{'[' * 4000 + ']' * 4000}' WHERE id = 40",
             "its hash does not follow from the event before it",
@@ -288,7 +323,11 @@ def test_what_is_explained_is_a_note(tmp_path: Path) -> None:
     found = checked(tmp_path / "late.db")
     assert found.findings == []
     assert [(note.event, note.what) for note in found.notes] == [
-        (8, "the events 1 to 7 are missing: the table no longer had them when this record was begun"),
+        (
+            8,
+            "the events 1 to 7 are missing: the table no longer had them when this record was begun; without them "
+            "nothing proves what this event says",
+        ),
         (told_us[-1][1]["id"], UNTAGGED),
     ]
 
@@ -339,3 +378,118 @@ def test_the_command(tablectl: Tablectl, path: Path) -> None:
     assert (done.code, done.rows[0]["clean"], len(done.rows[0]["findings"])) == (1, False, 1)
     assert 'there is no table "T9" in this record; there are U1' in tablectl("audit", "--table", "T9").refusal()
     assert "rule pack" in tablectl("audit", "--pack", "nowhere.json").refusal()
+
+
+def test_the_dice_set_of_a_void_round_and_its_tile_hands(path: Path) -> None:
+    write(
+        path,
+        "UPDATE rounds SET tiles = (SELECT tiles FROM rounds WHERE number = 3) WHERE number = 60",
+    )
+    settled = "SELECT max(id) FROM events WHERE kind = 'settled'"
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        [event] = connection.execute(settled).fetchone()
+    # The newest round is left open, and closed by a void record of the same chain.
+    forge_end(path, event, {"round": 60, "reason": "enough", "shakes": 1, "over": True})
+    assert whats(checked(path)) == ["the round has tile hands and no result: they are dealt by its total"]
+    write(path, "UPDATE rounds SET dice_set = 9, tiles = NULL WHERE number = 60")
+    assert whats(checked(path)) == ["the round's row: dice_set is 9; its events say 3"]
+
+
+def forge_end(path: Path, event: int, void: dict[str, Any]) -> None:
+    """Let the record end at `event`, a void one in the place of the one that settled the last round."""
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        [before] = connection.execute("SELECT link FROM events WHERE id = ?", (event - 1,)).fetchone()
+        [text] = connection.execute("SELECT body FROM events WHERE id = ?", (event,)).fetchone()
+        body = dumps(dict(json.loads(text), k="void", d=void))
+        link = chain(before, body)
+        connection.execute("DELETE FROM events WHERE id > ?", (event,))
+        connection.execute("UPDATE events SET kind = 'void', body = ?, link = ? WHERE id = ?", (body, link, event))
+        connection.execute(
+            "UPDATE heads SET event = ?, link = ?, utc = (SELECT utc FROM events WHERE id = ?)", (event, link, event)
+        )
+        connection.execute(
+            "UPDATE rounds SET status = 'void', voids = voids + 1, dice = NULL, eye = NULL, total = NULL, net = NULL,"
+            " result = NULL, manual = NULL WHERE number = ?",
+            (void["round"],),
+        )
+
+
+READERS = ("rounds", "show 9", "show 9 --events", "export -", "export - --rolls", "fairness", "record info", "report -")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "UPDATE rounds SET uid = CAST(uid AS BLOB) WHERE number = 9",
+        *(
+            f"UPDATE rounds SET {column} = x'00ff' WHERE number = 9"
+            for column in (
+                "event",
+                "utc",
+                "status",
+                "shaker",
+                "voids",
+                "dice",
+                "eye",
+                "net",
+                "result",
+                "tiles",
+                "dice_set",
+            )
+        ),
+        "UPDATE rounds SET result = '{}' WHERE number = 9",
+        "UPDATE rounds SET corrected = '{}' WHERE number = 9",
+        "UPDATE rounds SET dice = 'none' WHERE number = 9",
+        *(f"UPDATE events SET {column} = x'00ff' WHERE round = 9" for column in ("kind", "utc", "body", "tag")),
+        "UPDATE events SET body = '{}', kind = 'fault' WHERE round = 9",
+        "UPDATE events SET body = json_set(body, '$.d', json('{}')), kind = 'fault' WHERE round = 9",
+        "UPDATE events SET body = json_set(body, '$.d', json('{}')), kind = 'void' WHERE round = 9",
+        "UPDATE events SET body = CAST(x'ff' AS TEXT) WHERE round = 9",
+        "UPDATE heads SET link = x'00ff'",
+        "UPDATE dice_sets SET serial = x'00ff'",
+        "UPDATE dice_sets SET issued = 5",
+    ],
+)
+def test_no_value_in_the_database_ends_a_command_in_a_traceback(tablectl: Tablectl, path: Path, query: str) -> None:
+    write(path, query)
+    assert tablectl("audit").code != 0
+    for line in READERS:
+        done = tablectl(*line.split())
+        assert done.code == 0 or (done.code == 2 and done.err.startswith("tablectl: error: ")), done
+
+
+def test_each_tables_notes_and_findings_are_told(tablectl: Tablectl, path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        for table in ("events", "rounds", "dice_sets", "heads", "firsts"):
+            columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[1] != "uid"]
+            names = ", ".join(f'"{column}"' for column in columns)
+            connection.execute(f"INSERT INTO {table} (uid, {names}) SELECT 'U2', {names} FROM {table}")
+        connection.execute("UPDATE events SET utc = '2020-01-01T00:00:00.000+00:00' WHERE id % 50 = 9 AND uid = 'U1'")
+        connection.execute("UPDATE rounds SET net = 1")
+    notes = checked(path).notes
+    # What an auditor must know is before the clock that was put back.
+    assert notes[0].what == UNTAGGED
+    assert {note.table for note in notes} == {"U1", "U2"}
+    done = tablectl("audit", "--most", "2")
+    lines = done.out.splitlines()
+    assert [line.split(",")[0] for line in lines if line.startswith("note: ")] == ["note: table U1", "note: table U2"]
+    assert f"and {len(notes) - 2} notes more; --most shows them" in lines
+    assert {line.split(",")[0] for line in lines if line.startswith("does not fit: ")} == {
+        "does not fit: table U1",
+        "does not fit: table U2",
+    }
+
+
+def test_a_head_of_a_record_that_was_emptied(tablectl: Tablectl, path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        [head] = connection.execute("SELECT event || ':' || link FROM heads").fetchone()
+        connection.execute("DELETE FROM events")
+    done = tablectl("audit", "--head", head)
+    assert done.code == 1
+    assert done.out.count("does not fit: ") == 2
+    for table in ("rounds", "heads", "firsts", "dice_sets"):
+        write(path, f"DELETE FROM {table}")
+    done = tablectl("audit", "--head", head)
+    assert done.code == 1
+    assert "the record ends at event 0: its end was cut off" in done.out
+    assert tablectl("audit").code == 0

@@ -145,7 +145,7 @@ def test_several_tables_in_one_record(tablectl: Tablectl, record: Path, tmp_path
             ("rounds", "--since", "yesterday"),
             "Invalid value for '--since': \"yesterday\"; allowed: a date like 2026-05-17",
         ),
-        (("rounds", "--since", "2026-05-18", "--until", "2026-05-17"), "--since is not before --until"),
+        (("rounds", "--since", "2026-05-18", "--until", "2026-05-17"), "ends before it begins"),
         (("rounds", "--dice-set", "9"), 'there is no dice set "9"; there are 1'),
         (("rounds", "--dice-set", "DX-1"), 'there is no dice set "DX-1"; there are 1'),
         (("rounds", "--status", "lost"), "Invalid value for '--status': 'lost' is not one of"),
@@ -241,6 +241,25 @@ def test_a_damaged_row_is_one_clear_line(tablectl: Tablectl, tmp_path: Path) -> 
     assert (
         tablectl("show", "1", "--events").refusal() == "event 1 of table U1 is damaged in the database; restore a copy"
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("record prune --older-than 4000000", "--older-than"),
+        ("fairness --alpha nan", "nan is not a number"),
+        ("fairness --alpha 1e-320", "--alpha"),
+        ("fairness power --bias 1e-300", "--bias"),
+        ("keys import /dev/zero", "it is longer than 1000000 bytes"),
+        ("rounds --db /dev/null", "/dev/null: this is no file"),
+        ("export x.xyz", "allowed: a file ending in .csv"),
+        ("report - --from 2026-05-18 --until 2026-05-17", "ends before it begins"),
+    ],
+)
+def test_what_has_no_end_or_no_sense_is_refused(tablectl: Tablectl, tmp_path: Path, line: str, said: str) -> None:
+    Store(tmp_path / "rounds.db").close()
+    assert said in tablectl(*line.split()).refusal()
+    assert not Path("x.xyz").exists()
 
 
 READING = {

@@ -167,6 +167,18 @@ def test_what_was_pruned_is_still_known(
     assert corrected["result"]["dice"] == [2, 2, 2]
 
 
+@pytest.mark.parametrize("value", [{"void": True}, {"dice": [2, 2, 2]}], ids=["void", "dice"])
+def test_a_correction_that_was_undone_is_found(played: tuple[Device, Store], value: dict[str, Any]) -> None:
+    device, store = played
+    dealer.correct(device, store, 1, "camera 4", **({} if "void" in value else value))
+    assert checked(store).findings == []
+    with contextlib.closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute("UPDATE rounds SET corrected = json_set(corrected, '$.result', null) WHERE number = 1")
+    [finding] = checked(store).findings
+    assert finding.round == 1
+    assert finding.what.startswith("the round's row: corrected is ")
+
+
 def test_what_cannot_be_corrected_is_refused(played: tuple[Device, Store], board: lossy.Board) -> None:
     device, store = played
     with pytest.raises(StoreError, match="round 9 has no result that could be corrected"):
@@ -214,9 +226,14 @@ def test_a_rule_pack_that_is_not_known_leaves_it_to_who_knows_it(
     # Until then the recorded one counts.
     assert nets(store)[0] == found["result"]["net"]
     assert report.of_table(store, Search(uid=UID))["corrected"] == {"void": 0, "not settled": 1}
-    done = checked(store)
+    with monkeypatch.context() as patched:
+        # A house's own.
+        patched.setattr(corrections, "known_packs", dict)
+        done = checked(store)
     assert done.findings == []
     assert "round 1 is corrected, and was not settled anew" in [one.what for one in done.notes]
+    # Of a pack that every host knows it was undone.
+    assert len(checked(store).findings) == 1
     # Known again, the next correction settles it.
     store.know(NJ)
     assert dealer.correct(device, store, 1, "a 3 it was", dice=[1, 3, 4])["corrected"]["result"]["dice"] == [1, 3, 4]
@@ -441,7 +458,9 @@ def test_a_houses_own_pack_is_named_by_its_file(
     assert keep(tablectl, 1, "--pack", "nj").code == 0
 
 
-def test_tile_hands_are_dealt_by_the_dice_that_count(tablectl: Tablectl, played: tuple[Device, Store]) -> None:
+def test_tile_hands_are_dealt_by_the_dice_that_count(
+    tablectl: Tablectl, played: tuple[Device, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
     device, store = played
     keep(tablectl, 1)
     told = tablectl("correct", "1", "--port", "x", "--dice", "1 3 4", "--reason", "camera 4 shows a 3")
@@ -458,6 +477,7 @@ def test_tile_hands_are_dealt_by_the_dice_that_count(tablectl: Tablectl, played:
     assert (row["tiles"]["total"], row["start"], row["total"]) == (6, 6, 15)
     assert "were dealt by" not in tablectl("show", "2").out
     assert tablectl("show", "1", "--json").rows[0]["tiles"]["total"] == 7
+    monkeypatch.setattr(corrections, "known_packs", dict)
     assert checked(store).findings == []
     # What says another total than the dice ever had is found.
     with contextlib.closing(sqlite3.connect(str(store.path))) as connection:

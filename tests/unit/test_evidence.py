@@ -24,6 +24,7 @@ from host_tools.device import Device
 from host_tools.link import Link
 from host_tools.store import Store
 from tests import lossy
+from tests.unit.conftest import Tablectl
 from tests.unit.tables import Desk, tag_of
 
 NJ = load("nj")
@@ -215,6 +216,58 @@ def test_what_is_done_to_the_database_is_found(
 def test_a_head_that_was_removed_is_missed(kept: Path) -> None:
     write(kept, "DELETE FROM heads")
     assert found(kept)[0][1] == "what was acknowledged to the table last is not in the record: it was removed"
+
+
+def test_a_table_that_was_removed_is_missed(kept: Path, others: Rows) -> None:
+    keep(kept, others, OTHER)
+    assert found(kept) == []
+    write(
+        kept, *(f"DELETE FROM {table} WHERE uid = '{OTHER}'" for table in ("events", "rounds", "dice_sets", "firsts"))
+    )
+    [(event, what)] = found(kept)
+    assert event == len(others)
+    assert f"of which {len(others)}:{others[-1][1]} was acknowledged at " in what
+
+
+def cut(path: Path, first: int) -> None:
+    write(
+        path,
+        f"DELETE FROM rounds WHERE event < {first}",
+        f"DELETE FROM events WHERE id < {first}",
+    )
+
+
+def test_a_beginning_that_was_cut_off_is_missed(kept: Path, rows: Rows) -> None:
+    first = event_of(rows, "opened", 2)
+    cut(kept, first)
+    assert [(event, what.partition(", and ")[0]) for event, what in found(kept)] == [(first, "the record begins here")]
+    # With the row that says where it was begun nothing in it tells; what is proved is said, and a head tells.
+    write(kept, f"UPDATE firsts SET event = {first}")
+    assert found(kept) == []
+    [proof] = audited(kept).proofs
+    assert (proof.since, proof.proved) == (first + 1, len(rows))
+    store = Store(kept)
+    done = Audit()
+    check_head(store, done, None, 2, rows[1][1])
+    store.close()
+    assert "this event is not in the record: it was removed" in done.findings[0].what
+
+
+def test_what_the_first_event_says_is_not_proved_where_the_one_before_it_is_gone(
+    tmp_path: Path, rows: Rows, tablectl: Tablectl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = event_of(rows, "opened", 2)
+    store = Store(tmp_path / "rounds.db")
+    for record, link, tag in rows[first - 1 :]:
+        assert store.take(UID, record, link, first, tag)
+    store.close()
+    write(tmp_path / "rounds.db", f"UPDATE events SET body = replace(body, '\"t\":', '\"t\": ') WHERE id = {first}")
+    done = audited(tmp_path / "rounds.db")
+    assert done.findings == []
+    assert "without them nothing proves what this event says" in done.notes[0].what
+    assert (done.proofs[0].since, done.proofs[0].proved) == (first + 1, len(rows))
+    monkeypatch.setattr("host_tools.audit.held_keys", lambda store: KEYS)
+    assert f"proved from event {first + 1} to its end to be as the table wrote it" in tablectl("audit").out
 
 
 # -- by one who makes all hashes anew --------------------------------------------------------------------------------

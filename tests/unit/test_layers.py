@@ -36,12 +36,14 @@ ALLOWED = {
     "main": "dragoneye *",
     "boot": "dragoneye.errors *",
     "boards": "boards dragoneye *",
-    "host_tools.rules": "host_tools.rules host_tools.i18n dragoneye.errors dragoneye.text dragoneye.rules * " + NO_IO,
+    "host_tools.bounded": "* " + NO_IO,
+    "host_tools.rules": "host_tools.rules host_tools.bounded host_tools.i18n dragoneye.errors dragoneye.text "
+    "dragoneye.rules * " + NO_IO,
     "host_tools.i18n": "* " + NO_IO,
     "host_tools.drift": "* " + NO_IO,
     "host_tools.statistics": "host_tools.drift * " + NO_IO,
-    "host_tools.keys": "host_tools.private host_tools.i18n dragoneye.errors dragoneye.keys dragoneye.protocol * "
-    + NO_IO,
+    "host_tools.keys": "host_tools.bounded host_tools.private host_tools.i18n dragoneye.errors dragoneye.keys "
+    "dragoneye.protocol * " + NO_IO,
     "host_tools.link": "host_tools.link host_tools.codes host_tools.i18n host_tools.keys dragoneye.errors "
     "dragoneye.text dragoneye.keys dragoneye.protocol * !sqlalchemy " + NO_CLI,
     "host_tools.device": "host_tools dragoneye !dragoneye.drivers !dragoneye.app * !host_tools.store !sqlalchemy "

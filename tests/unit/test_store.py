@@ -222,6 +222,17 @@ def test_several_tables_may_have_the_same_round(open_store: OpenStore, played: l
         store.round(9)
 
 
+NO_TRIPLE = {"before": 0, "level": 0, "streak": {"count": 0, "parts": [], "gone": []}}
+SET = {"high": ["6-6", "5-5"], "low": ["4-4", "1-1"]}
+HANDS = {
+    "start": 4,
+    "deal": [4, 5],
+    "action": [4],
+    "bank": SET,
+    "players": [{"position": 3, "stake": 100, "result": "win", "net": 100, "commission": 0, **SET}],
+}
+
+
 def test_a_tables_newest_rounds_are_those_with_the_highest_numbers(open_store: OpenStore, played: list[Record]) -> None:
     now = ["2026-05-17T20:00:00.000+00:00"]
     store = open_store(clock=lambda: now[0])
@@ -249,11 +260,10 @@ def test_tile_hands_are_kept_once(open_store: OpenStore, played: list[Record]) -
     with pytest.raises(StoreError, match="there is no round 1; none is stored"):
         store.round(1)
     take_all(store, played)
-    hands = {"start": 4, "deal": [4, 5], "action": [4], "bank": {}, "players": [{"net": 100}]}
-    store.add_tiles(UID, 1, hands)
+    store.add_tiles(UID, 1, HANDS)
     with pytest.raises(StoreError, match="round 1 has its tile hands already"):
         store.add_tiles(UID, 1, {"start": 5})
-    assert store.round(1)["tiles"] == hands
+    assert store.round(1)["tiles"] == HANDS
 
 
 @pytest.mark.parametrize(
@@ -264,7 +274,7 @@ def test_tile_hands_that_are_damaged_are_told(
 ) -> None:
     store = open_store()
     take_all(store, played)
-    hands = {"start": 4, "deal": [4, 5], "action": [4], "bank": {}, "players": [{"net": 100}], **change}
+    hands = {**HANDS, **change}
     store.add_tiles(UID, 1, {key: value for key, value in hands.items() if value is not None})
     with pytest.raises(StoreError, match="round 1 of table U1 is damaged in the database; restore a copy"):
         store.round(1)
@@ -286,7 +296,16 @@ def test_utc_is_the_hosts(open_store: OpenStore) -> None:
 def test_a_round_that_is_over_stays_as_it_is(open_store: OpenStore, kinds: tuple[str, str]) -> None:
     data: dict[str, dict[str, Any]] = {
         "void": {"reason": "power_loss", "shakes": 1, "over": True},
-        "settled": {"shaker": 1, "dice": [1, 2, 3], "eye": 0, "total": 6, "net": 0, "manual": None, "rows": []},
+        "settled": {
+            "shaker": 1,
+            "dice": [1, 2, 3],
+            "eye": 0,
+            "total": 6,
+            "net": 0,
+            "manual": None,
+            "rows": [],
+            **NO_TRIPLE,
+        },
     }
     records = [record(1, "opened", round=1, shaker=1)]
     records += [record(number, kind, round=1, **data[kind]) for number, kind in enumerate(kinds, 2)]
@@ -426,6 +445,7 @@ def test_two_processes_write_the_same_events_at_once(path: Path, writer: Writer,
 def check_long_numbers(store: Store) -> None:
     """After 24.9 days a table's milliseconds, and at the highest stakes a round's net, have more than 31 bits."""
     settled = {"shaker": 1, "dice": [3, 3, 3], "eye": 0, "total": 9, "net": -(2**40), "manual": None, "rows": []}
+    settled.update(NO_TRIPLE)
     records = [record(1, "opened", round=1, shaker=1), dict(record(2, "settled", round=1, **settled), t=2**31)]
     assert take_all(store, chained(records)) == [True, True]
     assert store.round(1, UID)["result"]["net"] == -(2**40)

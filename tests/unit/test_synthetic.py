@@ -18,7 +18,7 @@ def content(path: Path) -> dict[str, list[Any]]:
         connection.row_factory = sqlite3.Row
         return {
             name: [dict(row) for row in connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2")]
-            for name in ("events", "rounds", "dice_sets", "prunings", "heads")
+            for name in ("events", "rounds", "dice_sets", "prunings", "heads", "firsts")
         }
 
 

@@ -33,6 +33,8 @@ CHANCE = {"t", "h", "m", "lockout_ms", "motor_ma", "supply_mv"}
 SECRETS = (
     (re.compile(rb'"csrf": ?"[0-9a-f]{64}"'), b'"csrf":""'),
     (re.compile(rb"dragoneye=[^;]*"), b"dragoneye="),
+    # The minute in which the page about the dice was made.
+    (re.compile(rb"made \d{4}-\d\d-\d\d \d\d:\d\d UTC"), b"made UTC"),
 )
 # Fields for every action of the console, right where there is something to be right about.
 FIELDS: dict[str, dict[str, Any]] = {
