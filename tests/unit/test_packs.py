@@ -51,7 +51,7 @@ def test_an_operators_pack_changes_values_and_keeps_the_sources_of_the_rest(tmp_
         ({"pays_bonus_other": [[1, 2], "x"]}, "three whole numbers"),
         ({"colour": ["red", "x"]}, 'no value is named "colour"'),
         ({"positions": 7}, 'positions must be [value, "source"]'),
-        ({"positions": [7, " "]}, 'the source of positions is " "; needed: where its value comes from'),
+        ({"positions": [7, " "]}, "positions has an empty source; needed: where its value comes from"),
         ({"positions": [7, "x\x1b[31m"]}, "the source of positions is "),
     ],
 )

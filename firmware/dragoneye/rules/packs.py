@@ -124,10 +124,6 @@ def from_dict(data, where="rule pack", _depth=0):
     """Build a Pack from a parsed file. Raises BadInput naming `where`."""
     if not isinstance(data, dict) or not isinstance(data.get("values"), dict) or not isinstance(data.get("name"), str):
         raise BadInput('%s: not a rule pack; it needs "name", "values" and, to start from another, "base"' % where)
-    for key in ("name", "title"):
-        given = data.get(key, data["name"])
-        if not isinstance(given, str) or not given.strip() or not is_text(given):
-            raise BadInput("%s: %s is %s; allowed: a text without control characters" % (where, key, show(given)))
     values = {}
     sources = {}
     base = data.get("base")
@@ -141,10 +137,8 @@ def from_dict(data, where="rule pack", _depth=0):
         row = data["values"][key]
         if not isinstance(row, list) or len(row) != 2 or not isinstance(row[1], str):
             raise BadInput('%s: %s must be [value, "source"]' % (where, key))
-        if not row[1].strip() or not is_text(row[1]):
-            raise BadInput(
-                "%s: the source of %s is %s; needed: where its value comes from" % (where, key, show(row[1]))
-            )
+        if not row[1].strip():
+            raise BadInput("%s: %s has an empty source; needed: where its value comes from" % (where, key))
         values[key] = check_value(key, row[0])
         sources[key] = row[1]
     return Pack(data["name"], data.get("title", data["name"]), values, sources)
@@ -173,10 +167,22 @@ def _resolve(name, where, depth):
     except (ValueError, RuntimeError):
         # RuntimeError: nested deeper than the stack.
         raise BadInput("rule pack %s: the file is not JSON" % path)
-    for key in data if isinstance(data, dict) else ():
+    pack = from_dict(data, path, depth)
+    _check_file(data, path)
+    return pack
+
+
+def _check_file(data, where):
+    """What a person may have got wrong in a file; a board is not given it, and a look at each character takes time."""
+    for key in data:
         if key not in ("name", "title", "base", "values"):
-            raise BadInput("%s: there is no %s; allowed: name, title, base, values" % (path, show(key)))
-    return from_dict(data, path, depth)
+            raise BadInput("%s: there is no %s; allowed: name, title, base, values" % (where, show(key)))
+    texts = {"name": data["name"], "title": data.get("title", data["name"])}
+    texts.update(("the source of " + key, row[1]) for key, row in data["values"].items())
+    for what in sorted(texts):
+        given = texts[what]
+        if not isinstance(given, str) or not given.strip() or not is_text(given):
+            raise BadInput("%s: %s is %s; allowed: a text without control characters" % (where, what, show(given)))
 
 
 def load(name):
