@@ -684,6 +684,11 @@ class Store:
             row.net = data["net"]
             row.manual = data["manual"]
             row.result = dumps(data)
+            try:
+                stored.parse(row.result, "result")
+            except ValueError:
+                # What could not be told again is not taken.
+                raise TypeError("the result") from None
             # Dice may be changed between the bets and the shake.
             row.dice_set = _dice_set(session, uid)
 

@@ -875,8 +875,9 @@ def make_cookie(folder: Path) -> Run:
     private.write(secret, json.dumps({"secret": "ab" * 32, "roles": {"dealer": salted, "supervisor": salted}}))
     pins = Pins(secret)
     # Of another server's secret: never ours.
-    private.write(secret, json.dumps({"secret": "cd" * 32, "roles": {"dealer": salted, "supervisor": salted}}))
-    other = Sessions(Pins(secret), lambda: 1000.0)
+    others = folder / "other.json"
+    private.write(others, json.dumps({"secret": "cd" * 32, "roles": {"dealer": salted, "supervisor": salted}}))
+    other = Sessions(Pins(others), lambda: 1000.0)
 
     def run(data: bytes) -> bool:
         sessions = Sessions(pins, lambda: 1000.0)
