@@ -263,7 +263,9 @@ def correct(
     return store.round(number, device.uid)
 
 
-def deal_tiles(plan: Plan, total: int, pack: Pack, player_way: str = "max_low", bank_way: str = "foxwoods") -> Message:
+def deal_tiles(
+    plan: Plan, total: int, pack: Pack, player_way: str = "max_low", bank_way: str = houseway.OF_TABLE
+) -> Message:
     """Deal and settle the tile hands of a round: every seat is dealt, those without a bet are collected.
 
     The action passes on to the next position with a bet. Deal position 1 is the bank; player position k is deal

@@ -1047,9 +1047,8 @@ class Store:
     def pruned_end(self, uid: str) -> tuple[int, str, Message] | None:
         """(id, hash, {"state", "boot"}) of the last event of a table that was removed, or None."""
         with self._guard(), Session(self._engine) as session:
-            query = select(Pruning).where(Pruning.uid == uid).order_by(Pruning.last.desc()).limit(1)
-            row = session.scalars(query).one_or_none()
-            return None if row is None else (row.last, row.link, _parsed(row.state, f"pruning {row.last}", "state"))
+            row = _last_pruning(session, uid)
+            return None if row is None else (row.last, row.link, _state_of(row))
 
     def prune(self, days: int) -> list[Message]:
         """Remove the events and rounds that are older than `days` days, and note what was removed.
@@ -1234,14 +1233,20 @@ def _pack_hash(session: Session, uid: str, event: int) -> str:
     return "" if pruned is None else str(pruned["boot"].get("pack_hash", ""))
 
 
-def _pruned(session: Session, uid: str) -> Message | None:
-    """{"state", "boot"} as the last pruning left them, or None where nothing was removed."""
-    row = session.scalars(
+def _last_pruning(session: Session, uid: str) -> Pruning | None:
+    return session.scalars(
         select(Pruning).where(Pruning.uid == uid).order_by(Pruning.last.desc()).limit(1)
     ).one_or_none()
-    if row is None:
-        return None
-    return _parsed(row.state, f"pruning {row.last} of table {uid}", "state")
+
+
+def _state_of(pruning: Pruning) -> Message:
+    return _parsed(pruning.state, f"pruning {pruning.last}", "state")
+
+
+def _pruned(session: Session, uid: str) -> Message | None:
+    """{"state", "boot"} as the last pruning left them, or None where nothing was removed."""
+    row = _last_pruning(session, uid)
+    return None if row is None else _state_of(row)
 
 
 # How a record says that other dice are on the table (dragoneye.service, request `changed`).

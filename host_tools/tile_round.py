@@ -30,7 +30,7 @@ def settle(
     number: int,
     case: Any,
     given: Pack | None = None,
-    house_way: str = "foxwoods",
+    house_way: str = houseway.OF_TABLE,
     own_signals: bool = False,
 ) -> Message:
     """Settle the tile hands `case` of the stored round `number` of table `uid`, by the dice that count of it.

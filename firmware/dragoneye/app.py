@@ -49,7 +49,7 @@ DEAF_MS = 5000
 COAST_MS = 500
 # Ring and buzzer: the shortest tone is 30 ms.
 SIGNAL_MS = 25
-# Of a table's name in `hello`, in characters.
+# Of a table's name, and of its languages, in `hello`: characters.
 NAME_MAX = 40
 # A new firmware on trial has proved itself when a host has said hello, or after so long.
 PROVED_MS = 20000

@@ -11,13 +11,9 @@ from host_tools import corrections, tile_round
 from host_tools.cli.numbers import money, number
 from host_tools.codes import VOIDS
 from host_tools.i18n import _, controller
+from host_tools.rules.seating import who, whose
 
 Message = dict[str, Any]
-
-
-def who(position: int) -> str:
-    """A player position, or the dealer for 0."""
-    return _("player position {position}").format(position=position) if position else _("the dealer")
 
 
 def _seat(deal_position: int) -> str:
@@ -120,7 +116,7 @@ def print_round(console: Console, stored: Message, voids: list[str]) -> None:
             console,
             _("deal"),
             _("{first} first (deal position {start}), by player position: {deal}; action: {action}").format(
-                first=who(tiles["start"] - 1) if tiles["start"] > 1 else _("the bank"),
+                first=whose(tiles["start"]),
                 start=tiles["start"],
                 deal=" ".join(map(_seat, tiles["deal"])),
                 action=" ".join(map(_seat, tiles["action"])),

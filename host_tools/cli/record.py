@@ -31,7 +31,7 @@ from host_tools.cli.tables import parse_request
 from host_tools.cli.tiles import house_way_option
 from host_tools.i18n import _, ngettext, pgettext
 from host_tools.link import Link, SerialTransport
-from host_tools.rules import clauses
+from host_tools.rules import clauses, houseway, seating
 from host_tools.store import KEPT_DAYS, STATUSES, Search, Store, utc_text
 
 played_pack_option = click.option(
@@ -227,7 +227,7 @@ def rounds(
             stored["table"],
             call.dice_text(result["dice"], result["eye"]) if result else pgettext("round", status),
             str(result["total"]) if result else "",
-            call.who(stored["shaker"]),
+            seating.who(stored["shaker"]),
             str(stored["voids"] or ""),
             call.signed(call.house_net(corrections.standing(stored) or result, stored.get("tiles"))) if result else "",
             " ".join(pgettext("round", kind) for kind in corrections.kinds(stored).split()),
@@ -546,7 +546,7 @@ def info(db: Path | str | None, as_json: bool) -> None:
 @click.argument("case", metavar="CASE")
 @table_option
 @played_pack_option
-@house_way_option(default="foxwoods")
+@house_way_option(default=houseway.OF_TABLE)
 @db_option
 @json_option
 def keep_tiles(

@@ -95,7 +95,7 @@ def _made_up(folder: Path) -> tuple[Pins, dict[str, str]]:
 @click.option("--tls-key", type=click.Path(path_type=Path), help="The certificate's key (PEM, without a passphrase).")
 @click.option("--name", "names", multiple=True, help="A name that this machine is reached by; more than once for more.")
 @click.option("--pack", help="Rule pack, where it is none of nj, pr, ca: the path of your own .json file.")
-@house_way_option(default="foxwoods")
+@house_way_option(default=houseway.OF_TABLE)
 @click.option("--pins", type=click.Path(dir_okay=False, path_type=Path), help="File of the PINs' hashes.")
 @click.option(
     "--set-pin", type=click.Choice(ROLES), help="Set the PIN of a role, asked for or read from stdin; then end."

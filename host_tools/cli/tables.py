@@ -35,6 +35,7 @@ from host_tools.dealer import Dealer, HumanLid, Lid, VirtualLid, plan_round
 from host_tools.device import Device, called
 from host_tools.i18n import _, controller, pgettext
 from host_tools.link import LinkClosed, Refused, SessionLost
+from host_tools.rules import seating
 from host_tools.store import Store
 
 Message = dict[str, Any]
@@ -83,7 +84,7 @@ def describe(kind: str, data: Message) -> str:
         for code, detail in sorted(data.get("service", {}).items()):
             words += _(" · service: {told}").format(told=faults.told(code, detail))
         if data["round"]:
-            words += _(" · round {round}, {who} shakes").format(round=data["round"], who=call.who(data["shaker"]))
+            words += _(" · round {round}, {who} shakes").format(round=data["round"], who=seating.who(data["shaker"]))
         if data["bets_open"]:
             words += _(" · bets open, the table could owe {sum}").format(sum=money(data["liability"]))
         if data["streak"]["count"]:

@@ -25,6 +25,9 @@ _FOLDER = Path(__file__).parent / "data" / "house_ways"
 _KINDS = ("pair", "wong", "gong", "value")
 _PREFERENCES = ("high", "low")
 
+# By which a table's bank is set where nobody names a house way: the best documented one.
+OF_TABLE = "foxwoods"
+
 TileClass = frozenset[Tile]
 
 

@@ -118,6 +118,24 @@ def order_of_pack(total: int, pack: Pack) -> Order:
     return order(total, pack["positions"], pack["count_direction"], pack["deal_direction"])
 
 
+def who(position: int) -> str:
+    """A player position in words, or the dealer for 0: who may shake (trade practice).
+
+    >>> who(3), who(0)
+    ('player position 3', 'the dealer')
+    """
+    return _("player position {position}").format(position=position) if position else _("the dealer")
+
+
+def whose(deal_position: int) -> str:
+    """Whose hand a deal position's is: 1 is the bank's, 2 player position 1's (trade practice; docs/rules.md).
+
+    >>> whose(1), whose(6)
+    ('the bank', 'player position 5')
+    """
+    return who(deal_position - 1) if deal_position > 1 else _("the bank")
+
+
 def total_of_dice(dice: Any) -> int:
     """The total of three dice, each 1 to 6 (card room sheet, rule 3). Raises BadInput.
 

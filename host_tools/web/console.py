@@ -17,7 +17,7 @@ from host_tools.device import Device
 from host_tools.diceset import utc_now
 from host_tools.i18n import _, controller
 from host_tools.link import Refused
-from host_tools.rules import tile_table, tiles
+from host_tools.rules import houseway, tile_table, tiles
 from host_tools.rules.tile_names import tile_name
 from host_tools.store import StoreError
 from host_tools.web import view
@@ -170,7 +170,7 @@ class Console:
         hub: Hub,
         lid: Callable[[str], None] | None = None,
         signals: bool = False,
-        house_way: str = "foxwoods",
+        house_way: str = houseway.OF_TABLE,
     ) -> None:
         self.hub = hub
         self.lid = lid

@@ -45,11 +45,6 @@ def title(state: str) -> str:
     }.get(state, state)
 
 
-def who(position: int) -> str:
-    """A player position, or the dealer for 0."""
-    return _("player position {position}").format(position=position) if position else _("the dealer")
-
-
 def _hint(snapshot: Snapshot, state: str) -> str:
     view = snapshot.state
     if state == OFFLINE:
@@ -63,9 +58,9 @@ def _hint(snapshot: Snapshot, state: str) -> str:
     if state == protocol.TEST:
         return _("nothing that is shown here is a result")
     if state in SHOWN:
-        return _("{who} shook").format(who=who(view["shaker"]))
+        return _("{who} shook").format(who=seating.who(view["shaker"]))
     if view.get("round") and state != protocol.IDLE:
-        return _("{who} shakes").format(who=who(view["shaker"]))
+        return _("{who} shakes").format(who=seating.who(view["shaker"]))
     return ""
 
 
@@ -228,8 +223,7 @@ def outcome(stored: Message) -> Message:
         told["net"] = -result["net"]
         for position, wager, stake, odds in result["rows"]:
             by_position.setdefault(position, []).append(_wager(wager, stake, "", odds, True))
-        held = [(position, stake) for position, stake in result.get("streak", {}).get("parts", [])]
-        for position, stake in held:
+        for position, stake in result.get("streak", {}).get("parts", []):
             rows = by_position.setdefault(position, [])
             if all(row["wager"] != "bonus" for row in rows):
                 rows.append(_wager("bonus", stake, "", None, True))
@@ -308,5 +302,5 @@ def display(snapshot: Snapshot, now: datetime) -> Message:
 
 def _first(start: int, pack: Pack) -> str:
     direction = _("clockwise") if pack["deal_direction"] != seating.DIRECTIONS[0] else _("counter-clockwise")
-    first = _("the bank") if start == 1 else who(start - 1)
-    return _("{first} is dealt first, then {direction}").format(first=first, direction=direction)
+    words = _("{first} is dealt first, then {direction}")
+    return words.format(first=seating.whose(start), direction=direction)

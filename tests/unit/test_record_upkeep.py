@@ -25,7 +25,7 @@ from host_tools.audit import audit
 from host_tools.store import Search, Store, StoreError
 from tests.synthetic import fill, history
 from tests.unit.conftest import Tablectl
-from tests.unit.test_store import UID, chained, many, take_all
+from tests.unit.test_store import RESULT, UID, chained, many, take_all
 from tests.unit.test_store import record as record_of
 
 A, B = "E660000000000001", "E660000000000002"
@@ -119,16 +119,6 @@ def test_searches_use_an_index(made: Path) -> None:
 
 def test_dice_sets_have_the_serials_that_the_table_tells(tmp_path: Path, tablectl: Tablectl) -> None:
     """A change is told as the streak's end and as the set, or as one of them; the same dice again are no new set."""
-    result: dict[str, Any] = {
-        "shaker": 1,
-        "dice": [1, 2, 3],
-        "eye": 0,
-        "total": 6,
-        "net": 0,
-        "manual": None,
-        "rows": [],
-    }
-    result.update(level=0, streak={"count": 0, "parts": [], "gone": []}, before=0)
     records: list[dict[str, Any]] = []
 
     def tell(kind: str, **data: Any) -> None:
@@ -136,7 +126,7 @@ def test_dice_sets_have_the_serials_that_the_table_tells(tmp_path: Path, tablect
 
     def roll(number: int) -> None:
         tell("opened", round=number, shaker=1)
-        tell("settled", round=number, **result)
+        tell("settled", round=number, **RESULT)
 
     def dice(serial: str, tags: str) -> None:
         tell("dice", serial=serial, issued="2026-05-17T20:00:00Z", hash=tags, eye=0, found=False)

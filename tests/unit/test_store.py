@@ -222,7 +222,19 @@ def test_several_tables_may_have_the_same_round(open_store: OpenStore, played: l
         store.round(9)
 
 
-NO_TRIPLE = {"before": 0, "level": 0, "streak": {"count": 0, "parts": [], "gone": []}}
+# A settled record's data of a round without wagers.
+RESULT: dict[str, Any] = {
+    "shaker": 1,
+    "dice": [1, 2, 3],
+    "eye": 0,
+    "total": 6,
+    "net": 0,
+    "manual": None,
+    "rows": [],
+    "before": 0,
+    "level": 0,
+    "streak": {"count": 0, "parts": [], "gone": []},
+}
 SET = {"high": ["6-6", "5-5"], "low": ["4-4", "1-1"]}
 HANDS = {
     "start": 4,
@@ -296,16 +308,7 @@ def test_utc_is_the_hosts(open_store: OpenStore) -> None:
 def test_a_round_that_is_over_stays_as_it_is(open_store: OpenStore, kinds: tuple[str, str]) -> None:
     data: dict[str, dict[str, Any]] = {
         "void": {"reason": "power_loss", "shakes": 1, "over": True},
-        "settled": {
-            "shaker": 1,
-            "dice": [1, 2, 3],
-            "eye": 0,
-            "total": 6,
-            "net": 0,
-            "manual": None,
-            "rows": [],
-            **NO_TRIPLE,
-        },
+        "settled": RESULT,
     }
     records = [record(1, "opened", round=1, shaker=1)]
     records += [record(number, kind, round=1, **data[kind]) for number, kind in enumerate(kinds, 2)]
@@ -444,8 +447,7 @@ def test_two_processes_write_the_same_events_at_once(path: Path, writer: Writer,
 
 def check_long_numbers(store: Store) -> None:
     """After 24.9 days a table's milliseconds, and at the highest stakes a round's net, have more than 31 bits."""
-    settled = {"shaker": 1, "dice": [3, 3, 3], "eye": 0, "total": 9, "net": -(2**40), "manual": None, "rows": []}
-    settled.update(NO_TRIPLE)
+    settled = {**RESULT, "dice": [3, 3, 3], "total": 9, "net": -(2**40)}
     records = [record(1, "opened", round=1, shaker=1), dict(record(2, "settled", round=1, **settled), t=2**31)]
     assert take_all(store, chained(records)) == [True, True]
     assert store.round(1, UID)["result"]["net"] == -(2**40)
